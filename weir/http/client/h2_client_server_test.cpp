@@ -771,6 +771,23 @@ TEST_F(H2ClientServerTest, ASilentConnectionIsAskedAndClosed) {
   });
 }
 
+TEST_F(H2ClientServerTest, ASilentConnectionWithoutAPingTimeoutIsAskedOnce) {
+  std::string frames;
+  const auto dead = [&frames](H2Peer& peer) -> Task<> {
+    co_await peer.end();
+    frames = peer.lines();
+  };
+  ClientLimits limits;
+  limits.ping_timeout = Duration::max();
+  with_scripts({dead}, http2(limits), [](Client& client) -> Task<> {
+    EXPECT_EQ(co_await ask(client), text_of(ClientError::head_timed_out));
+    EXPECT_EQ(client.connection_count(), 1U);
+  });
+  const std::size_t first = frames.find("\nping");
+  EXPECT_NE(first, std::string::npos) << frames;
+  EXPECT_EQ(frames.rfind("\nping"), first) << frames;
+}
+
 TEST_F(H2ClientServerTest, ATimedOutRequestLeavesNoDeadConnection) {
   const auto dead = [](H2Peer& peer) -> Task<> { co_await peer.end(); };
   with_scripts({dead, serve}, [this](Client& client) -> Task<> {

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <chrono>
 #include <new>
 #include <span>
 #include <utility>
 
+#include "weir/base/detail/state_table.hpp"
 #include "weir/http/client/detail/h2/h2_client_exchange.hpp"
 #include "weir/http/detail/h2/head_writer.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
@@ -24,7 +26,7 @@ constexpr std::uint8_t reads_per_turn = 16;
 H2ClientConnection::Reading::Reading(H2ClientConnection& owner) noexcept
     : loop::ReceiveOperation([](loop::Runnable& runnable) {
         auto& self = static_cast<Reading&>(runnable).connection;
-        self.reading_busy_ = false;
+        self.change(Input::none);
         self.run([](H2ClientConnection& connection) {
           connection.on_received();
           connection.read();
@@ -35,7 +37,7 @@ H2ClientConnection::Reading::Reading(H2ClientConnection& owner) noexcept
 H2ClientConnection::Writing::Writing(H2ClientConnection& owner) noexcept
     : loop::SendOperation([](loop::Runnable& runnable) {
         auto& self = static_cast<Writing&>(runnable).connection;
-        self.writing_busy_ = false;
+        self.change(Output::idle);
         self.run([](H2ClientConnection& connection) {
           connection.on_sent();
           connection.write();
@@ -65,8 +67,7 @@ H2ClientConnection::H2ClientConnection(ClientPool& pool, ClientPool::Lease&& lea
     : loop::HangupObserver(
           [](loop::HangupObserver& observer) {
             auto& self = static_cast<H2ClientConnection&>(observer);
-            self.observing_ = false;
-            self.has_input_ = true;
+            self.change(Input::reported);
             self.queue_turn();
           },
           Event::input),
@@ -89,10 +90,39 @@ H2ClientConnection::~H2ClientConnection() {
   assert(exchanges_.empty());
 }
 
+// States.
+
+void H2ClientConnection::change(Life next) noexcept {
+  static constexpr weir::detail::StateTable<Life, 4> table{
+      {Life::usable, {Life::suspected, Life::retired}},
+      {Life::suspected, {Life::usable, Life::retired}},
+      {Life::retired, {Life::closed}},
+  };
+  table.change(life_, next);
+}
+
+void H2ClientConnection::change(Input next) noexcept {
+  static constexpr weir::detail::StateTable<Input, 4> table{
+      {Input::none, {Input::observed, Input::reading}},
+      {Input::observed, {Input::reported, Input::none}},
+      {Input::reported, {Input::reading, Input::none}},
+      {Input::reading, {Input::none}},
+  };
+  table.change(input_state_, next);
+}
+
+void H2ClientConnection::change(Output next) noexcept {
+  static constexpr weir::detail::StateTable<Output, 3> table{
+      {Output::idle, {Output::writing, Output::lost}},
+      {Output::writing, {Output::idle}},
+  };
+  table.change(output_state_, next);
+}
+
 // Requests.
 
 bool H2ClientConnection::may_open() const noexcept {
-  return !retired_ && !suspected_ && session_.may_open() && loop_.now() < usable_until_ &&
+  return life_ == Life::usable && session_.may_open() && loop_.now() < usable_until_ &&
          !connection_->proof_ended();
 }
 
@@ -126,10 +156,10 @@ void H2ClientConnection::end(H2ClientExchange& exchange) noexcept {
   queue_turn();
   notify_waiting();
   if (!is_idle()) return;
-  answer_until_ = suspected_ ? answer_until_ : never;
+  if (life_ != Life::suspected) answer_until_ = never;
   idle_until_ = after(loop_.now(), limits_.idle_timeout);
   pool_->on_http2_idle();
-  const bool useless = !may_open() && !suspected_;
+  const bool useless = !may_open() && life_ != Life::suspected;
   if (useless || pool_->needs_room()) idle_until_ = loop_.now();
   set_clock();
 }
@@ -144,10 +174,10 @@ void H2ClientConnection::consume(H2ClientExchange& exchange, std::size_t count) 
 }
 
 void H2ClientConnection::probe(Instant since) noexcept {
-  if (closed_ || heard_ > since) return;
-  suspected_ = true;
+  if (closed() || heard_ > since) return;
+  if (life_ == Life::usable) change(Life::suspected);
   if (answer_until_ != never) return;
-  answer_until_ = after(loop_.now(), limits_.ping_timeout);
+  expect_answer();
   try {
     session_.send_ping();
     queue_turn();
@@ -162,15 +192,16 @@ void H2ClientConnection::notify_waiting() noexcept {
   if (may_open()) pool_->on_http2_changed(lease_);
 }
 
-/// Lets no new request begin.
 void H2ClientConnection::end_if_unproven() noexcept {
   if (!connection_->proof_ended()) return;
   retire();
   if (is_idle()) close(ClientError::connection_lost);
 }
 
+/// Lets no new request begin.
 void H2ClientConnection::retire() noexcept {
-  if (std::exchange(retired_, true)) return;
+  if (life_ == Life::retired || closed()) return;
+  change(Life::retired);
   in_origin_.unlink();
   pool_->on_http2_changed(lease_);
 }
@@ -181,58 +212,68 @@ template <class Work>
 void H2ClientConnection::run(const Work& work) noexcept {
   running_ = true;
   try {
-    if (!closed_) work(*this);
+    if (!closed()) work(*this);
   } catch (const std::bad_alloc&) {
     close(ClientError::connection_lost);
   }
   running_ = false;
-  if (closed_) destroy_if_unused();
+  if (closed()) destroy_if_unused();
 }
 
 void H2ClientConnection::queue_turn() noexcept {
-  if (closed_ || std::exchange(turn_queued_, true)) return;
+  if (closed() || std::exchange(turn_queued_, true)) return;
   loop_.ready(turn_);
 }
 
 void H2ClientConnection::queue_next_turn() noexcept {
-  if (closed_ || std::exchange(turn_queued_, true)) return;
+  if (closed() || std::exchange(turn_queued_, true)) return;
   loop_.ready_next_turn(turn_);
 }
 
 void H2ClientConnection::observe_input() noexcept {
-  if (std::exchange(observing_, true)) return;
+  if (input_state_ == Input::observed) return;
+  change(Input::observed);
   connection_->stream().observe_hangup(this);
 }
 
+void H2ClientConnection::stop_observing() noexcept {
+  if (input_state_ != Input::observed) return;
+  change(Input::none);
+  connection_->stream().observe_hangup(nullptr);
+}
+
 void H2ClientConnection::read() {
-  while (!closed_ && resume_at_ == never) {
-    if (reading_busy_) return;
-    if (session_.streams_open() == 0 && !has_input_) return observe_input();
+  while (!closed() && resume_at_ == never) {
+    if (input_state_ == Input::reading) return;
+    if (session_.streams_open() == 0 && input_state_ != Input::reported) return observe_input();
     if (!reads_.allow(loop_, reads_per_turn)) return queue_next_turn();
-    if (std::exchange(observing_, false)) connection_->stream().observe_hangup(nullptr);
-    reading_busy_ = !start_receive(connection_->stream(), reading_);
-    if (reading_busy_) return;
+    stop_observing();
+    if (!start_receive(connection_->stream(), reading_)) return change(Input::reading);
+    if (input_state_ == Input::reported) change(Input::none);
     on_received();
   }
 }
 
 void H2ClientConnection::on_received() {
-  has_input_ = false;
   if (reading_.error()) return close(lost_error(reading_.error()));
   heard_ = loop_.now();
-  answer_until_ = output_lost_ ? after(heard_, limits_.ping_timeout) : never;
+  answer_until_ = never;
+  if (output_state_ == Output::lost) expect_answer();
   input_ = std::move(reading_.buffer);
   process();
-  if (closed_) return;
-  if (output_lost_ && is_idle()) return close(ClientError::connection_lost);
-  if (std::exchange(suspected_, false) && is_idle() && !may_open()) idle_until_ = heard_;
+  if (closed()) return;
+  if (output_state_ == Output::lost && is_idle()) return close(ClientError::connection_lost);
+  if (life_ == Life::suspected) {
+    change(Life::usable);
+    if (is_idle() && !may_open()) idle_until_ = heard_;
+  }
   notify_waiting();
   set_clock();
   if (!session_.output().empty() || session_.next_sender() != nullptr) queue_turn();
 }
 
 void H2ClientConnection::write() {
-  while (!closed_ && !writing_busy_ && !output_lost_) {
+  while (!closed() && output_state_ == Output::idle) {
     while (H2Stream* const stream = session_.next_sender()) {
       static_cast<H2ClientExchange*>(stream)->send_part();
     }
@@ -244,8 +285,7 @@ void H2ClientConnection::write() {
     taken_ += sending_.size();
     sending_piece_ = sending_.bytes();
     writing_.pieces = std::span<const Bytes>(&sending_piece_, 1);
-    writing_busy_ = !start_send(connection_->stream(), writing_);
-    if (writing_busy_) return;
+    if (!start_send(connection_->stream(), writing_)) return change(Output::writing);
     on_sent();
   }
 }
@@ -258,10 +298,10 @@ void H2ClientConnection::on_sent() {
 /// Reads on for a while after a write has failed. A server that has answered may have closed the
 /// connection without reading the rest of a request (RFC 9113 §8.1).
 void H2ClientConnection::lose_output() {
-  output_lost_ = true;
+  change(Output::lost);
   retire();
   if (is_idle()) return close(ClientError::connection_lost);
-  answer_until_ = std::min(answer_until_, after(loop_.now(), limits_.ping_timeout));
+  expect_answer();
   set_clock();
   queue_next_turn();
 }
@@ -269,7 +309,7 @@ void H2ClientConnection::lose_output() {
 // Events.
 
 void H2ClientConnection::process() {
-  for (bool more = true; more && !closed_;) {
+  for (bool more = true; more && !closed();) {
     const H2Event event = session_.next(input_.bytes(), loop_.now());
     more = handle(event);
     input_.consume(event.consumed);
@@ -280,7 +320,6 @@ void H2ClientConnection::process() {
   input_ = {};
 }
 
-/// Returns false if the input is used up or cannot be used.
 bool H2ClientConnection::handle(const H2Event& event) {
   auto* const exchange = static_cast<H2ClientExchange*>(event.stream);
   switch (event.kind) {
@@ -380,10 +419,18 @@ void H2ClientConnection::on_goaway(std::uint32_t last_stream) {
 
 // Time.
 
+/// Closes the connection after ping_timeout unless something arrives before, or an earlier
+/// deadline passes.
+void H2ClientConnection::expect_answer() noexcept {
+  constexpr Duration longest = std::chrono::hours(24 * 365);  // a deadline is never `never`
+  const Instant until = after(loop_.now(), std::min(limits_.ping_timeout, longest));
+  answer_until_ = std::min(answer_until_, until);
+}
+
 void H2ClientConnection::set_clock() noexcept {
-  if (closed_) return;
+  if (closed()) return;
   Instant until = std::min({idle_until_, answer_until_, resume_at_});
-  if (!retired_) until = std::min(until, usable_until_);
+  if (life_ != Life::retired) until = std::min(until, usable_until_);
   if (session_.streams_open() != 0 && answer_until_ == never) {
     until = std::min(until, after(heard_, limits_.ping_interval));
   }
@@ -404,8 +451,8 @@ void H2ClientConnection::on_clock() {
     queue_turn();
   }
   const bool silent = session_.streams_open() != 0 && after(heard_, limits_.ping_interval) <= now;
-  if (!closed_ && silent && answer_until_ == never) {
-    answer_until_ = after(now, limits_.ping_timeout);
+  if (!closed() && silent && answer_until_ == never) {
+    expect_answer();
     session_.send_ping();
     queue_turn();
   }
@@ -415,12 +462,12 @@ void H2ClientConnection::on_clock() {
 // The end.
 
 void H2ClientConnection::close(std::error_code error) noexcept {
-  if (closed_) return;
+  if (closed()) return;
   if (session_.failed()) error = ClientError::bad_response;  // the write of its GOAWAY may fail too
   const bool idle = is_idle();
   const bool lost = session_.streams_open() != 0 && error == ClientError::connection_lost;
   retire();
-  closed_ = true;
+  change(Life::closed);
   if (lost) pool_->on_http2_lost(lease_);
   session_.abandon();  // the releases below send nothing
   clock_.cancel();
@@ -437,25 +484,21 @@ void H2ClientConnection::close(std::error_code error) noexcept {
   pool_->on_http2_closed();
   lease_.release();
   pool_ = nullptr;
+  stop_observing();
   Stream& stream = connection_->stream();
-  if (std::exchange(observing_, false)) stream.observe_hangup(nullptr);
   if (reading_.state() == loop::Operation::State::pending) cancel_operation(stream, reading_);
   if (writing_.state() == loop::Operation::State::pending) cancel_operation(stream, writing_);
-  if (running_ || destroy_if_unused()) return;
+  if (!running_) destroy_if_unused();
 }
 
 bool H2ClientConnection::has_operations() const noexcept {
-  return reading_busy_ || writing_busy_ || turn_queued_;
+  return input_state_ == Input::reading || output_state_ == Output::writing || turn_queued_;
 }
 
 /// Destroys a closed connection if nothing refers to it any more.
-bool H2ClientConnection::destroy_if_unused() noexcept {
-  if (has_operations()) {
-    if (!in_pool_.linked()) ClosingH2Connections::of(loop_).add(in_pool_);
-    return false;
-  }
-  BlockDeleter<H2ClientConnection>()(this);
-  return true;
+void H2ClientConnection::destroy_if_unused() noexcept {
+  if (!has_operations()) return BlockDeleter<H2ClientConnection>()(this);
+  if (!in_pool_.linked()) ClosingH2Connections::of(loop_).add(in_pool_);
 }
 
 ClosingH2Connections::~ClosingH2Connections() {

@@ -107,6 +107,42 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
     H2ClientConnection& connection;
   };
 
+  /// The life of the connection:
+  ///
+  ///     usable <---> suspected
+  ///        |             |
+  ///        +-> retired <-+
+  ///               |
+  ///            closed
+  ///
+  /// A request that waits too long makes it suspected. Any input, such as the ACK of a PING
+  /// (RFC 9113 §6.7), makes it usable again. GOAWAY (RFC 9113 §6.8), its age, the end of the
+  /// server's proof and a failed write retire it.
+  enum class Life : std::uint8_t {
+    usable,     ///< carries new requests
+    suspected,  ///< carries no new request until something arrives
+    retired,    ///< carries its present requests to their ends, and no new one
+    closed,     ///< carries nothing; it exists until its operations have ended
+  };
+  /// The reading side: none -> observed -> reported -> reading -> none. An open stream needs no
+  /// report.
+  enum class Input : std::uint8_t {
+    none,
+    observed,  ///< the loop will report input
+    reported,  ///< the loop has reported input, which is not read yet
+    reading,   ///< an operation is pending, or its runnable has not run yet
+  };
+  /// The writing side: idle <-> writing, until a write fails.
+  enum class Output : std::uint8_t {
+    idle,
+    writing,  ///< an operation is pending, or its runnable has not run yet
+    lost,     ///< a write has failed; answers may still have arrived
+  };
+
+  void change(Life next) noexcept;
+  void change(Input next) noexcept;
+  void change(Output next) noexcept;
+  bool closed() const noexcept { return life_ == Life::closed; }
   /// Calls `work(*this)`, and destroys the connection afterwards if it is closed.
   template <class Work>
   void run(const Work& work) noexcept;
@@ -118,6 +154,7 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   void on_sent();
   void lose_output();
   void process();
+  /// Returns true if the session can have another event now.
   bool handle(const H2Event& event);
   void on_headers(const H2Event& event);
   void on_trailers(const H2Event& event);
@@ -126,10 +163,12 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   void fail_exchange(H2ClientExchange& exchange, std::error_code error);
   void retire() noexcept;
   void observe_input() noexcept;
+  void stop_observing() noexcept;
+  void expect_answer() noexcept;
   void set_clock() noexcept;
   void on_clock();
   void notify_waiting() noexcept;
-  bool destroy_if_unused() noexcept;
+  void destroy_if_unused() noexcept;
   bool has_operations() const noexcept;
 
   Http2Node in_origin_{*this};
@@ -156,18 +195,13 @@ class H2ClientConnection final : loop::HangupObserver, StreamLayer {
   Instant heard_;                 // when bytes arrived, or the first stream was opened
   Instant answer_until_ = never;  // of a PING
   Instant resume_at_ = never;     // the end of a delay for a server that causes too much work
-  bool was_used_ = false;
-  bool retired_ = false;  // carries no new request
-  bool suspected_ = false;
-  bool output_lost_ = false;  // a write has failed; answers may still have arrived
-  bool observing_ = false;
-  bool has_input_ = false;     // the observer has reported input
-  bool reading_busy_ = false;  // until its runnable runs
-  bool writing_busy_ = false;
-  bool turn_queued_ = false;
+  Life life_ = Life::usable;
+  Input input_state_ = Input::none;
+  Output output_state_ = Output::idle;
+  bool was_used_ = false;     // a fact for the repetition of requests, in any state
+  bool turn_queued_ = false;  // turn_ is in a queue of the loop
+  bool running_ = false;      // run() is on the stack, and destroys the connection
   weir::detail::TurnUses reads_;
-  bool running_ = false;
-  bool closed_ = false;
 };
 
 /// The closed connections of a loop with an operation that has not ended. It is an object of the
