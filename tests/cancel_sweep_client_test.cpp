@@ -288,7 +288,7 @@ constexpr std::array of_clients = {
     SweepCase{"http::H2ClientExchange::run", sending_http2},
     SweepCase{"http::ClientExchange::read", reading_a_piece_of_http2},
     SweepCase{"http::ClientPool::acquire", waiting_for_a_connection},
-    SweepCase{"http::ClientPool::Lease::connect", getting},
+    SweepCase{"http::ClientLease::connect", getting},
     SweepCase{"http::open_tunnel", opening_a_tunnel},
     SweepCase{"http::Client::websocket", opening_a_websocket},
     SweepCase{"http::Client::websocket", opening_a_websocket_over_http2},

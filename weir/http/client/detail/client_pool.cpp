@@ -3,29 +3,24 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "weir/base/detail/shortage.hpp"
 #include "weir/http/client/detail/h2/h2_client_connection.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/loop/loop.hpp"
-#include "weir/net/detail/connect_targets.hpp"
-#include "weir/net/tls_info.hpp"
 #include "weir/task/context.hpp"
 #include "weir/task/timeout.hpp"
 
 namespace weir::http {
 namespace {
-
-Duration time_until(Instant end, Instant now) noexcept {
-  return end == never ? Duration::max() : end - now;
-}
 
 bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
   if (permit.count() > 0) return true;
@@ -34,37 +29,7 @@ bool try_take(Semaphore& permits, SemaphorePermit& permit) noexcept {
   return free.has_value();
 }
 
-constexpr std::string_view http2_protocol = "h2";
-
-/// Returns the errors that open_stream() has from its own protocol, those of the options and of
-/// this machine, and connect_failed for others.
-std::error_code connect_error(std::error_code error) noexcept {
-  const bool known = error.category() == client_error_category() ||
-                     error.category() == tls::tls_error_category() || error == Errc::cancelled ||
-                     error == Errc::bad_configuration || weir::detail::is_shortage(error);
-  return known ? error : make_error_code(ClientError::connect_failed);
-}
-
 }  // namespace
-
-PooledConnection::PooledConnection(AnyStream stream) noexcept
-    : loop::HangupObserver(
-          [](loop::HangupObserver& observer) {
-            auto& self = static_cast<PooledConnection&>(observer);
-            self.pool_->on_input(self);
-          },
-          Event::input),
-      loop::Timer([](loop::Timer& timer) {
-        auto& self = static_cast<PooledConnection&>(timer);
-        self.pool_->on_timer(self);
-      }),
-      opened_(stream->loop().platform().now()),
-      stream_(std::move(stream)) {}
-
-bool PooledConnection::proof_ended() const noexcept {
-  const TlsInfo* const tls = stream_->tls();
-  return tls != nullptr && tls->proof_ended(stream_->loop().platform().wall_time());
-}
 
 ClientPool::ClientPool(const ClientOptions& options) noexcept
     : options_(&options),
@@ -178,8 +143,8 @@ class ClientPool::Waiting {
   }
 
   AutoResetEvent changed_;
-  QueueNode in_origin_{changed_};
-  QueueNode in_pool_{changed_};
+  RequestNode in_origin_{changed_};
+  RequestNode in_pool_{changed_};
   ClientPool& pool_;
   Origin& origin_;
   Loop& loop_;
@@ -189,8 +154,8 @@ class ClientPool::Waiting {
   bool connecting_;  // true if until_ is the end of connect_timeout
 };
 
-void ClientPool::notify_first(const Queue& queue) noexcept {
-  if (const QueueNode* const first = queue.front()) first->changed.set();
+void ClientPool::notify_first(const RequestQueue& queue) noexcept {
+  if (const RequestNode* const first = queue.front()) first->changed.set();
 }
 
 void ClientPool::on_http2_changed(const Lease& lease) noexcept {
@@ -356,110 +321,56 @@ void ClientPool::close(PooledConnection& connection) noexcept {
   leave(origin);
 }
 
-ClientPool::Lease::Lease(Lease&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)),
-      origin_(other.origin_),
-      of_origin_(std::move(other.of_origin_)),
-      of_pool_(std::move(other.of_pool_)),
-      connection_(std::move(other.connection_)),
-      connect_until_(other.connect_until_),
-      opening_(std::exchange(other.opening_, false)),
-      http2_(other.http2_) {}
+// The connections of HTTP/2 of a pool.
 
-ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  pool_ = std::exchange(other.pool_, nullptr);
-  origin_ = other.origin_;
-  of_origin_ = std::move(other.of_origin_);
-  of_pool_ = std::move(other.of_pool_);
-  connection_ = std::move(other.connection_);
-  connect_until_ = other.connect_until_;
-  opening_ = std::exchange(other.opening_, false);
-  http2_ = other.http2_;
-  return *this;
+H2ClientConnection* ClientPool::http2_for(const Url& url) noexcept {
+  if (http2_.empty()) return nullptr;
+  const Origin* const origin = known_origin(key_of(url));
+  if (origin == nullptr || !origin->waiting.empty()) return nullptr;
+  return http2_of(*origin);
 }
 
-bool ClientPool::Lease::take_idle() {
-  connection_ = pool_->take_idle(*origin_);
-  if (connection_ == nullptr) return false;
-  connect_until_ = never;
-  return true;
-}
-
-Task<Result<>> ClientPool::Lease::connect(const Url& url, Instant deadline) {
-  close_connection();
-  pool_->make_room();
-  const ClientOptions& options = *pool_->options_;
-  const Context own = co_await this_context();
-  pool_->join_reports(*own.loop);
-  const Instant now = own.loop->platform().now();
-  const Duration left = time_until(deadline, now);
-  const Instant connect_until = std::exchange(connect_until_, never);
-  const Duration limit =
-      std::min({left, options.limits.connect_timeout, time_until(connect_until, now)});
-  const bool may_be_http2 = pool_->may_speak_http2(url);
-  if (may_be_http2) begin_opening();
-  pool_->counters_.report_to(*own.loop);
-  auto opening = pool_->open_stream(url, *own.loop);
-  Result<AnyStream> stream = co_await timeout(limit, std::move(opening));
-  if (stream) {
-    const TlsInfo* const tls = (*stream)->tls();
-    const bool secured = url.scheme() == "https";
-    http2_ = may_be_http2 && (!secured || (tls != nullptr && tls->protocol == http2_protocol));
-    origin_->is_http1 = !http2_;
-    origin_->opened = own.loop->platform().now();
-    if (!http2_) end_opening();
-    if (!http2_ && pool_->observer_ != nullptr) pool_->observer_->tell();
-    connection_ = make_block<PooledConnection>(std::move(*stream));
-    pool_->counters_.open.add();
-    ConnectTargets::on_opened(*own.loop, pool_->key_of(url));
-    co_return {};
+H2ClientConnection* ClientPool::http2_of(const Origin& origin) noexcept {
+  for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
+    if (each->connection.may_open()) return &each->connection;
   }
-  end_opening();
-  ConnectTargets::on_failed(*own.loop, pool_->key_of(url), stream.error());
-  if (stream.error() != Errc::timed_out) co_return fail(connect_error(stream.error()));
-  co_return fail(limit == left ? ClientError::timed_out : ClientError::connect_timed_out);
+  return nullptr;
 }
 
-void ClientPool::Lease::release_for_reuse(Duration idle_max) {
-  assert(connection_ != nullptr);
-  if (pool_ == nullptr) return release();
-  pool_->add_idle(*origin_, connection_, idle_max);
-  release();
+void ClientPool::end_unproven(const Origin& origin) noexcept {
+  for (Http2Node* each = origin.http2.front(); each != nullptr;) {
+    H2ClientConnection& connection = each->connection;
+    each = origin.http2.next(*each);
+    connection.end_if_unproven();
+  }
 }
 
-void ClientPool::Lease::release() noexcept {
-  if (pool_ == nullptr) return connection_.reset();
-  end_opening();
-  close_connection();
-  give_up(of_pool_, pool_->waiting_for_room_);
-  give_up(of_origin_, origin_->waiting);
-  std::exchange(pool_, nullptr)->leave(*origin_);
+void ClientPool::on_http2_lost(const Lease& lease) noexcept {
+  const Origin& origin = *lease.origin_;
+  for (Http2Node* each = origin.http2.front(); each != nullptr; each = origin.http2.next(*each)) {
+    each->connection.probe(each->connection.loop().now());
+  }
 }
 
-/// Gives a right back, if there is one, and notifies the first request that waits for it.
-void ClientPool::Lease::give_up(SemaphorePermit& right, const Queue& waiting) noexcept {
-  if (right.count() == 0) return;
-  right.release();
-  notify_first(waiting);
+H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
+  Origin& origin = *lease.origin_;
+  lease.end_opening();  // notified requests resume later, when the list has it
+  auto made = make_block<H2ClientConnection>(*this, std::move(lease));
+  H2ClientConnection& connection = *made.release();
+  origin.http2.push_front(connection.in_origin());
+  http2_.push_back(connection.in_pool());
+  return connection;
 }
 
-/// Makes requests to the origin wait for the connection that the lease opens.
-void ClientPool::Lease::begin_opening() noexcept {
-  if (!std::exchange(opening_, true)) ++origin_->opening;
-}
-
-void ClientPool::Lease::end_opening() noexcept {
-  if (!std::exchange(opening_, false)) return;
-  --origin_->opening;
-  notify_first(origin_->waiting);
-}
-
-void ClientPool::Lease::close_connection() noexcept {
-  if (connection_ == nullptr) return;
-  connection_.reset();
-  pool_->counters_.open.subtract();
+ResponseFieldReader& ClientPool::response_fields() {
+  if (response_fields_ == nullptr) {
+    ResponseFieldLimits limits;
+    limits.head = options_->limits.response.head;
+    limits.chunks = options_->limits.response.chunks;
+    limits.list_bytes_max = options_->limits.http2.field_list_max;
+    response_fields_ = std::make_unique<ResponseFieldReader>(limits);
+  }
+  return *response_fields_;
 }
 
 }  // namespace weir::http

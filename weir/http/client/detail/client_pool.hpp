@@ -15,16 +15,17 @@
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
-#include "weir/base/detail/counter.hpp"
 #include "weir/base/detail/list.hpp"
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/client/client_limits.hpp"
+#include "weir/http/client/detail/client_counters.hpp"
+#include "weir/http/client/detail/client_lease.hpp"
+#include "weir/http/client/detail/client_origin.hpp"
+#include "weir/http/client/detail/pooled_connection.hpp"
 #include "weir/http/syntax/url.hpp"
-#include "weir/loop/detail/metric_row.hpp"
 #include "weir/loop/loop.hpp"
 #include "weir/net/any_stream.hpp"
-#include "weir/task/sync/event.hpp"
 #include "weir/task/sync/semaphore.hpp"
 #include "weir/task/task.hpp"
 #include "weir/tls/client.hpp"
@@ -32,8 +33,6 @@
 namespace weir::http {
 
 class ClientPool;
-class H2ClientConnection;
-class PooledConnection;
 class ResponseFieldReader;
 
 /// The clients of one core that have opened a connection, for reports. It is a slot of the loop.
@@ -49,59 +48,6 @@ struct OriginReport {
   std::size_t open_max = 0;  ///< ClientLimits::connections_per_origin_max
   std::size_t opening = 0;   ///< connections that may speak HTTP/2 and are being opened
   std::size_t waiting = 0;   ///< requests that wait for a connection
-};
-
-/// The place of a connection of HTTP/2 in a list of connections.
-struct Http2Node : weir::detail::ListNode {
-  explicit Http2Node(H2ClientConnection& owner) noexcept : connection(owner) {}
-  H2ClientConnection& connection;
-};
-
-/// Counts what a ClientPool has now, as metrics of its core.
-/// Threads: the loop's, except for reading.
-class ClientCounters final : MetricSource {
- public:
-  ClientCounters() noexcept = default;
-  ~ClientCounters() { detach(); }
-  /// Reports the numbers as metrics of `loop` from now on.
-  void report_to(Loop& loop) noexcept { loop.metrics().add(*this); }
-
-  weir::detail::Counter open;        ///< connections, in use and idle
-  weir::detail::Counter idle;        ///< idle connections of HTTP/1.1
-  weir::detail::Counter http2_idle;  ///< idle connections of HTTP/2
-  weir::detail::Counter waiting;     ///< requests that wait for a connection
-
- private:
-  static std::uint64_t idle_of(const ClientCounters& counters) {
-    return counters.idle.value() + counters.http2_idle.value();
-  }
-  /// The core may change a number between two reads.
-  static std::uint64_t active_of(const ClientCounters& counters) {
-    const std::uint64_t open = counters.open.value();
-    const std::uint64_t idle = idle_of(counters);
-    return open > idle ? open - idle : 0;
-  }
-  static constexpr MetricInfo info(std::string_view state) {
-    return {.name = "http.client.open_connections",
-            .unit = "{connection}",
-            .help = "Number of outbound HTTP connections that are active or idle.",
-            .label = "http.connection.state",
-            .label_value = state};
-  }
-  void collect(MetricSnapshot& sum) const override {
-    constexpr auto now = Metric::Kind::gauge;
-    using Row = weir::detail::MetricRow<ClientCounters>;
-    static constexpr Row rows[]{
-        {"http client connections active", active_of, info("active"), now},
-        {"http client connections idle", idle_of, info("idle"), now},
-        {"http client requests waiting",
-         weir::detail::count_of<&ClientCounters::waiting>,
-         {"weir.http.client.requests.waiting", "{request}",
-          "Requests that wait for a connection of an HTTP client."},
-         now},
-    };
-    weir::detail::collect_rows<ClientCounters>(sum, rows, *this);
-  }
 };
 
 /// Is told when the requests that a connection to an origin carries at a time may have changed; see
@@ -137,7 +83,7 @@ class ConnectionObserver {
 /// Lifetime: outlives its leases (asserted).
 class ClientPool : public weir::detail::ListNode {
  public:
-  class Lease;
+  using Lease = ClientLease;
   /// The right to a connection, or a connection of HTTP/2 that can carry another request.
   struct Place;
 
@@ -233,38 +179,11 @@ class ClientPool : public weir::detail::ListNode {
 
  private:
   friend PooledConnection;
+  friend ClientLease;
+  using Origin = ClientOrigin;
+  using Node = PooledConnection::Node;
 
-  /// A place in the list of an origin or of the pool.
-  struct Node : weir::detail::ListNode {
-    explicit Node(PooledConnection& owner) noexcept : connection(owner) {}
-    PooledConnection& connection;
-  };
-  /// The place of a request in a queue.
-  struct QueueNode : weir::detail::ListNode {
-    explicit QueueNode(AutoResetEvent& event) noexcept : changed(event) {}
-    AutoResetEvent& changed;
-  };
-  using Queue = weir::detail::List<QueueNode>;
   class Waiting;
-  /// An origin that has connections or requests. A Unix socket is one origin for all http URLs, and
-  /// so is a proxy without tunnels.
-  struct Origin {
-    explicit Origin(std::size_t connections_max) noexcept
-        : permits(connections_max), permits_max(connections_max) {}
-    std::string_view name;
-    Semaphore permits;
-    const std::size_t permits_max;
-    std::size_t idle_count = 0;           // of `idle`
-    std::size_t queued = 0;               // of `waiting`
-    weir::detail::List<Node> idle;        // the last used one first
-    weir::detail::List<Http2Node> http2;  // the connections that may carry another request
-    Queue waiting;                        // requests, in the order of arrival
-    std::size_t opening = 0;              // leases whose connection may become one of HTTP/2
-    std::size_t users = 0;                // leases, and connections that are idle or dead
-    Instant opened = Instant::min();      // when the last connection was opened
-    bool is_http1 = false;                // the last connection that was opened speaks HTTP/1.1
-    std::size_t requests_max = 1;         // of the last connection whose settings have arrived
-  };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept {
@@ -280,7 +199,7 @@ class ClientPool : public weir::detail::ListNode {
   std::string_view key_of(const Url& url) const noexcept;
   Origin* known_origin(std::string_view name) noexcept;
   Origin& origin_of(const Url& url);
-  static void notify_first(const Queue& queue) noexcept;
+  static void notify_first(const RequestQueue& queue) noexcept;
   bool has_room() const noexcept {
     return permits_.available() > 0 || counters_.http2_idle.value() > 0;
   }
@@ -314,97 +233,9 @@ class ClientPool : public weir::detail::ListNode {
       dead_;  // those that are closed in this turn, since input or an end has arrived
   weir::detail::List<Http2Node> http2_;  // connections of all origins, the oldest one first
   ClientCounters counters_;              // idle connections of HTTP/2 have rights
-  Queue waiting_for_room_;               // first requests of origins, in the order of arrival
+  RequestQueue waiting_for_room_;        // first requests of origins, in the order of arrival
   std::unique_ptr<ResponseFieldReader> response_fields_;
   ConnectionObserver* observer_ = nullptr;
-};
-
-/// A connection of a client, in use or idle. No operation is pending on an idle connection: the
-/// loop reports any byte, the end of the stream and a reset to the observer. The timer stays armed
-/// while the connection is in use, so that a request neither starts nor cancels it.
-/// Threads: its loop's.
-class PooledConnection : loop::HangupObserver, loop::Timer {
- public:
-  /// `stream` was connected now.
-  explicit PooledConnection(AnyStream stream) noexcept;
-
-  Stream& stream() noexcept { return *stream_; }
-  AnyStream take_stream() noexcept { return std::move(stream_); }
-  /// Returns true if the certificate of the server no longer proves its identity, so that the
-  /// connection takes no new request; see TlsInfo::proof_ended().
-  bool proof_ended() const noexcept;
-
- private:
-  friend ClientPool;
-
-  ClientPool* pool_ = nullptr;            // that of an idle connection
-  ClientPool::Origin* origin_ = nullptr;  // that of an idle connection
-  ClientPool::Node in_origin_{*this};     // also in the list of dead ones
-  ClientPool::Node in_pool_{*this};
-  bool dead_ = false;
-  Instant opened_;
-  Instant idle_until_ = never;
-  AnyStream stream_;
-};
-
-/// The right to use one connection, and that connection. A moved-from lease has no right.
-/// Threads: one core's.
-class ClientPool::Lease {
- public:
-  /// Makes the lease of a connection that no pool counts. It is closed after its use.
-  explicit Lease(BlockPtr<PooledConnection> connection) noexcept
-      : connection_(std::move(connection)) {}
-  Lease(Lease&& other) noexcept;
-  Lease& operator=(Lease&& other) noexcept;
-  /// Closes the connection, if there is one.
-  ~Lease() { release(); }
-
-  /// Takes the idle connection that was used last.
-  /// Returns: false if no connection is idle.
-  bool take_idle();
-  /// Closes the connection, if there is one, and opens another: to the origin, to a proxy, or
-  /// through a tunnel.
-  /// Errors: ClientError (connect_failed, connect_timed_out, timed_out; those of open_tunnel());
-  /// tls::Error; Errc::cancelled.
-  /// Cancel: aborts the attempt.
-  Task<Result<>> connect(const Url& url, Instant deadline);
-  /// Returns the stream of a lease that has a connection.
-  Stream& stream() const noexcept { return connection_->stream(); }
-  /// Returns true if the server of the connection that connect() has opened speaks HTTP/2.
-  bool is_http2() const noexcept { return http2_; }
-  /// Takes the connection out. It counts as open until ClientPool::on_http2_closed().
-  BlockPtr<PooledConnection> take_connection() noexcept { return std::move(connection_); }
-  /// Takes the stream of a connection of HTTP/1.1 out, which the pool then does not count any more.
-  AnyStream take_stream() noexcept {
-    AnyStream stream = connection_->take_stream();
-    close_connection();
-    return stream;
-  }
-
-  /// Gives up the right. The connection becomes idle for at most `idle_max`.
-  void release_for_reuse(Duration idle_max);
-  /// Gives up the right and closes the connection.
-  void release() noexcept;
-
- private:
-  friend ClientPool;
-  Lease(ClientPool& pool, Origin& origin) noexcept : pool_(&pool), origin_(&origin) {
-    ++origin.users;
-  }
-  void close_connection() noexcept;
-  static void give_up(SemaphorePermit& right, const Queue& waiting) noexcept;
-  void begin_opening() noexcept;
-  void end_opening() noexcept;
-
-  ClientPool* pool_ = nullptr;  // nullptr for a connection that no pool counts
-  Origin* origin_ = nullptr;
-  SemaphorePermit of_origin_;
-  SemaphorePermit of_pool_;
-  BlockPtr<PooledConnection> connection_;
-  // The end of connect_timeout, if the request has waited for a connection that did not open.
-  Instant connect_until_ = never;
-  bool opening_ = false;  // counted in Origin::opening
-  bool http2_ = false;
 };
 
 struct ClientPool::Place {
