@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/base/detail/shortage.hpp"
+#include "weir/base/detail/state_table.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/net/detail/connect_targets.hpp"
@@ -29,8 +30,7 @@ ClientLease::ClientLease(ClientLease&& other) noexcept
       of_pool_(std::move(other.of_pool_)),
       connection_(std::move(other.connection_)),
       connect_until_(other.connect_until_),
-      opening_(std::exchange(other.opening_, false)),
-      http2_(other.http2_) {}
+      state_(std::exchange(other.state_, State::none)) {}
 
 ClientLease& ClientLease::operator=(ClientLease&& other) noexcept {
   if (this == &other) return *this;
@@ -41,14 +41,25 @@ ClientLease& ClientLease::operator=(ClientLease&& other) noexcept {
   of_pool_ = std::move(other.of_pool_);
   connection_ = std::move(other.connection_);
   connect_until_ = other.connect_until_;
-  opening_ = std::exchange(other.opening_, false);
-  http2_ = other.http2_;
+  state_ = std::exchange(other.state_, State::none);
   return *this;
+}
+
+void ClientLease::change(State next) noexcept {
+  static constexpr weir::detail::StateTable<State, 6> table{
+      {State::unpooled, {State::none}},
+      {State::right, {State::opening, State::connected, State::none}},
+      {State::opening, {State::right, State::http2}},
+      {State::http2, {State::connected}},
+      {State::connected, {State::right}},
+  };
+  table.change(state_, next);
 }
 
 bool ClientLease::take_idle() {
   connection_ = pool_->take_idle(*origin_);
   if (connection_ == nullptr) return false;
+  change(State::connected);
   connect_until_ = never;
   return true;
 }
@@ -72,17 +83,19 @@ Task<Result<>> ClientLease::connect(const Url& url, Instant deadline) {
   if (stream) {
     const TlsInfo* const tls = (*stream)->tls();
     const bool secured = url.scheme() == "https";
-    http2_ = may_be_http2 && (!secured || (tls != nullptr && tls->protocol == http2_protocol));
-    origin_->is_http1 = !http2_;
+    const bool http2 =
+        may_be_http2 && (!secured || (tls != nullptr && tls->protocol == http2_protocol));
+    origin_->is_http1 = !http2;
     origin_->opened = own.loop->platform().now();
-    if (!http2_) end_opening();
-    if (!http2_ && pool_->observer_ != nullptr) pool_->observer_->tell();
+    if (!http2 && state_ == State::opening) end_opening(State::right);
+    if (!http2 && pool_->observer_ != nullptr) pool_->observer_->tell();
     connection_ = make_block<PooledConnection>(std::move(*stream));
+    change(http2 ? State::http2 : State::connected);
     pool_->counters_.open.add();
     ConnectTargets::on_opened(*own.loop, pool_->key_of(url));
     co_return {};
   }
-  end_opening();
+  if (state_ == State::opening) end_opening(State::right);
   ConnectTargets::on_failed(*own.loop, pool_->key_of(url), stream.error());
   if (stream.error() != Errc::timed_out) co_return fail(connect_error(stream.error()));
   co_return fail(limit == left ? ClientError::timed_out : ClientError::connect_timed_out);
@@ -91,14 +104,21 @@ Task<Result<>> ClientLease::connect(const Url& url, Instant deadline) {
 void ClientLease::release_for_reuse(Duration idle_max) {
   assert(connection_ != nullptr);
   if (pool_ == nullptr) return release();
+  end_wait_for_http2();
   pool_->add_idle(*origin_, connection_, idle_max);
+  if (connection_ == nullptr) change(State::right);
   release();
 }
 
 void ClientLease::release() noexcept {
-  if (pool_ == nullptr) return connection_.reset();
-  end_opening();
+  if (state_ == State::none) return;
+  if (state_ == State::unpooled) {
+    connection_.reset();
+    return change(State::none);
+  }
   close_connection();
+  if (state_ == State::opening) end_opening(State::right);
+  change(State::none);
   give_up(of_pool_, pool_->waiting_for_room_);
   give_up(of_origin_, origin_->waiting);
   std::exchange(pool_, nullptr)->leave(*origin_);
@@ -113,17 +133,21 @@ void ClientLease::give_up(SemaphorePermit& right, const RequestQueue& waiting) n
 
 /// Makes requests to the origin wait for the connection that the lease opens.
 void ClientLease::begin_opening() noexcept {
-  if (!std::exchange(opening_, true)) ++origin_->opening;
+  change(State::opening);
+  ++origin_->opening;
 }
 
-void ClientLease::end_opening() noexcept {
-  if (!std::exchange(opening_, false)) return;
+void ClientLease::end_opening(State next) noexcept {
+  assert(is_awaited());
+  change(next);
   --origin_->opening;
   ClientPool::notify_first(origin_->waiting);
 }
 
 void ClientLease::close_connection() noexcept {
   if (connection_ == nullptr) return;
+  end_wait_for_http2();
+  change(State::right);
   connection_.reset();
   pool_->counters_.open.subtract();
 }

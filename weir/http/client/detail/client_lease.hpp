@@ -1,6 +1,7 @@
 // The right of a request to use one connection of a client's pool.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -19,13 +20,14 @@ namespace weir::http {
 
 class ClientPool;
 
-/// The right to use one connection, and that connection. A moved-from lease has no right.
+/// A ClientLease is the right to use one connection, and that connection. A moved-from lease has no
+/// right.
 /// Threads: one core's.
 class ClientLease {
  public:
   /// Makes the lease of a connection that no pool counts. It is closed after its use.
   explicit ClientLease(BlockPtr<PooledConnection> connection) noexcept
-      : connection_(std::move(connection)) {}
+      : connection_(std::move(connection)), state_(State::unpooled) {}
   ClientLease(ClientLease&& other) noexcept;
   ClientLease& operator=(ClientLease&& other) noexcept;
   /// Closes the connection, if there is one.
@@ -43,9 +45,12 @@ class ClientLease {
   /// Returns the stream of a lease that has a connection.
   Stream& stream() const noexcept { return connection_->stream(); }
   /// Returns true if the server of the connection that connect() has opened speaks HTTP/2.
-  bool is_http2() const noexcept { return http2_; }
+  bool is_http2() const noexcept { return state_ == State::http2; }
   /// Takes the connection out. It counts as open until ClientPool::on_http2_closed().
-  BlockPtr<PooledConnection> take_connection() noexcept { return std::move(connection_); }
+  BlockPtr<PooledConnection> take_connection() noexcept {
+    change(State::right);
+    return std::move(connection_);
+  }
   /// Takes the stream of a connection of HTTP/1.1 out, which the pool then does not count any more.
   AnyStream take_stream() noexcept {
     AnyStream stream = connection_->take_stream();
@@ -60,13 +65,39 @@ class ClientLease {
 
  private:
   friend ClientPool;
-  ClientLease(ClientPool& pool, ClientOrigin& origin) noexcept : pool_(&pool), origin_(&origin) {
+  /// The life of the lease:
+  ///
+  ///     right ---> opening ---> http2 ---> connected
+  ///     right ---> connected ---> right ---> none
+  ///
+  /// A connection that may be one of HTTP/2 is opened in the state `opening`. Requests to the
+  /// origin wait for it in the states `opening` and `http2`; see ClientOrigin::opening. An attempt
+  /// that fails and a connection that is taken out or closed lead back to `right`. A release ends
+  /// in `none`.
+  enum class State : std::uint8_t {
+    none,       ///< no right: it was released, or moved from
+    unpooled,   ///< no right, but a connection that no pool counts
+    right,      ///< the right, or the wait for it, without a connection
+    opening,    ///< the connection that is being opened may become one of HTTP/2
+    http2,      ///< a new connection of HTTP/2, which is not in the list of its origin yet
+    connected,  ///< a connection: an idle one, or a new one that no request waits for
+  };
+
+  ClientLease(ClientPool& pool, ClientOrigin& origin) noexcept
+      : pool_(&pool), origin_(&origin), state_(State::right) {
     ++origin.users;
   }
   void close_connection() noexcept;
   static void give_up(SemaphorePermit& right, const RequestQueue& waiting) noexcept;
+  void change(State next) noexcept;
+  /// Returns true if requests to the origin wait for the connection of the lease.
+  bool is_awaited() const noexcept { return state_ == State::opening || state_ == State::http2; }
   void begin_opening() noexcept;
-  void end_opening() noexcept;
+  void end_opening(State next) noexcept;
+  /// Lets the requests that wait for the connection of HTTP/2 look for it.
+  void end_wait_for_http2() noexcept {
+    if (state_ == State::http2) end_opening(State::connected);
+  }
 
   ClientPool* pool_ = nullptr;  // nullptr for a connection that no pool counts
   ClientOrigin* origin_ = nullptr;
@@ -75,8 +106,7 @@ class ClientLease {
   BlockPtr<PooledConnection> connection_;
   // The end of connect_timeout, if the request has waited for a connection that did not open.
   Instant connect_until_ = never;
-  bool opening_ = false;  // counted in ClientOrigin::opening
-  bool http2_ = false;
+  State state_ = State::none;
 };
 
 /// The name of HTTP/2 in ALPN (RFC 9113 §3.1).

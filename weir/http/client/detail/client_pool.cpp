@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/base/detail/state_table.hpp"
 #include "weir/http/client/detail/h2/h2_client_connection.hpp"
 #include "weir/http/client/detail/proxy.hpp"
 #include "weir/http/detail/h2/response_fields.hpp"
@@ -84,7 +86,8 @@ void ClientPool::leave(Origin& origin) noexcept {
 // The waits of requests: their order and their limits.
 
 /// A request that waits in the queue of its origin, and possibly in that of the pool. Only the
-/// first one of a queue looks for what it waits for, so the pool notifies only the first one.
+/// first one of a queue looks for what it waits for, so the pool notifies only the first one. The
+/// limit of its wait changes at most once.
 class ClientPool::Waiting {
  public:
   Waiting(ClientPool& pool, Origin& origin, Loop& loop, Instant deadline) noexcept
@@ -93,9 +96,10 @@ class ClientPool::Waiting {
         loop_(loop),
         deadline_(deadline),
         start_(loop.platform().now()),
-        connecting_(is_opening(origin) && origin.http2.empty()) {
+        limit_(is_opening(origin) && origin.http2.empty() ? Limit::connect : Limit::queue) {
     const ClientLimits& limits = pool.limits();
-    until_ = after(start_, connecting_ ? limits.connect_timeout : limits.queue_timeout);
+    const bool connecting = limit_ == Limit::connect;
+    until_ = after(start_, connecting ? limits.connect_timeout : limits.queue_timeout);
     pool.counters_.waiting.add();
     ++origin.queued;
     origin.waiting.push_back(in_origin_);
@@ -124,12 +128,12 @@ class ClientPool::Waiting {
   void join_pool_queue() noexcept {
     if (in_pool_.linked()) return;
     pool_.waiting_for_room_.push_back(in_pool_);
-    if (connecting_) begin_queue_time(loop_.platform().now());
+    if (limit_ == Limit::connect) begin_queue_time(loop_.platform().now());
   }
   /// Returns the end of connect_timeout if it is the limit, and no connection has opened since.
   Instant connect_until() noexcept {
-    if (connecting_ && origin_.opened >= start_) begin_queue_time(origin_.opened);
-    return connecting_ ? until_ : never;
+    if (limit_ == Limit::connect && origin_.opened >= start_) begin_queue_time(origin_.opened);
+    return limit_ == Limit::connect ? until_ : never;
   }
   /// Waits until the request may find what it needs, or the wait reaches a limit.
   /// Errors: those of acquire(), if a limit was reached before the call.
@@ -137,8 +141,15 @@ class ClientPool::Waiting {
   Task<Result<>> wait();
 
  private:
+  /// The timeout that ends the wait.
+  enum class Limit : std::uint8_t {
+    connect,  ///< connect_timeout, while another request opens the first connection
+    queue,    ///< queue_timeout
+  };
+
   void begin_queue_time(Instant start) noexcept {
-    connecting_ = false;
+    static constexpr weir::detail::StateTable<Limit, 2> table{{Limit::connect, {Limit::queue}}};
+    table.change(limit_, Limit::queue);
     until_ = after(start, pool_.limits().queue_timeout);
   }
 
@@ -150,8 +161,8 @@ class ClientPool::Waiting {
   Loop& loop_;
   Instant deadline_;
   Instant start_;
-  Instant until_;    // the end of connect_timeout or of queue_timeout
-  bool connecting_;  // true if until_ is the end of connect_timeout
+  Instant until_;  // the end of connect_timeout or of queue_timeout
+  Limit limit_;
 };
 
 void ClientPool::notify_first(const RequestQueue& queue) noexcept {
@@ -250,6 +261,7 @@ void ClientPool::add_idle(Origin& origin, BlockPtr<PooledConnection>& connection
                                  after(connection->opened_, limits.age_max));
   if (until <= now) return;
   PooledConnection& idle = *connection.release();
+  idle.change(PooledConnection::State::idle);
   idle.pool_ = this;
   idle.origin_ = &origin;
   origin.idle.push_front(idle.in_origin_);
@@ -271,6 +283,7 @@ BlockPtr<PooledConnection> ClientPool::take_idle(Origin& origin) {
       close(chosen);
       continue;
     }
+    chosen.change(PooledConnection::State::in_use);
     chosen.in_origin_.unlink();
     chosen.in_pool_.unlink();
     chosen.stream_->observe_hangup(nullptr);
@@ -291,8 +304,7 @@ void ClientPool::make_room() {
 
 /// Removes an idle connection from the pool. An observer must not close it, so its timer does.
 void ClientPool::on_input(PooledConnection& connection) noexcept {
-  assert(!connection.dead_);
-  connection.dead_ = true;
+  connection.change(PooledConnection::State::dead);
   connection.in_origin_.unlink();
   dead_.push_back(connection.in_origin_);
   counters_.idle.subtract();
@@ -303,16 +315,18 @@ void ClientPool::on_input(PooledConnection& connection) noexcept {
 
 /// Closes a connection that is dead, or has been idle for too long.
 void ClientPool::on_timer(PooledConnection& connection) noexcept {
-  if (!connection.dead_ && !connection.in_pool_.linked()) return;  // in use
+  using State = PooledConnection::State;
+  if (connection.state_ == State::in_use) return;
   Loop& loop = connection.stream_->loop();
-  if (connection.dead_ || connection.idle_until_ <= loop.now()) return close(connection);
+  const bool over = connection.state_ == State::dead || connection.idle_until_ <= loop.now();
+  if (over) return close(connection);
   loop.timers().start(connection, connection.idle_until_);
 }
 
 /// Closes a connection that is idle or dead.
 void ClientPool::close(PooledConnection& connection) noexcept {
   Origin& origin = *connection.origin_;
-  if (!connection.dead_) {
+  if (connection.state_ == PooledConnection::State::idle) {
     counters_.idle.subtract();
     --origin.idle_count;
   }
@@ -354,7 +368,7 @@ void ClientPool::on_http2_lost(const Lease& lease) noexcept {
 
 H2ClientConnection& ClientPool::add_http2(Lease&& lease) {
   Origin& origin = *lease.origin_;
-  lease.end_opening();  // notified requests resume later, when the list has it
+  lease.end_wait_for_http2();  // notified requests resume later, when the list has it
   auto made = make_block<H2ClientConnection>(*this, std::move(lease));
   H2ClientConnection& connection = *made.release();
   origin.http2.push_front(connection.in_origin());

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "weir/base/detail/state_table.hpp"
 #include "weir/http/client/detail/client_pool.hpp"
 #include "weir/net/tls_info.hpp"
 
@@ -20,6 +21,14 @@ PooledConnection::PooledConnection(AnyStream stream) noexcept
       }),
       opened_(stream->loop().platform().now()),
       stream_(std::move(stream)) {}
+
+void PooledConnection::change(State next) noexcept {
+  static constexpr weir::detail::StateTable<State, 3> table{
+      {State::in_use, {State::idle}},
+      {State::idle, {State::in_use, State::dead}},
+  };
+  table.change(state_, next);
+}
 
 bool PooledConnection::proof_ended() const noexcept {
   const TlsInfo* const tls = stream_->tls();

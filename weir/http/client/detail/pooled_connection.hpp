@@ -1,6 +1,7 @@
 // A connection of a client that carries one request at a time, and waits in the pool between two.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "weir/base/detail/list.hpp"
@@ -37,11 +38,24 @@ class PooledConnection : loop::HangupObserver, loop::Timer {
  private:
   friend ClientPool;
 
-  ClientPool* pool_ = nullptr;      // that of an idle connection
-  ClientOrigin* origin_ = nullptr;  // that of an idle connection
+  /// The life of the connection:
+  ///
+  ///     in_use <---> idle ---> dead
+  ///
+  /// It is closed in any state.
+  enum class State : std::uint8_t {
+    in_use,  ///< a lease has it
+    idle,    ///< waits for the next request in the lists of its origin and of the pool
+    dead,    ///< input or an end has arrived meanwhile; its timer closes it
+  };
+
+  void change(State next) noexcept;
+
+  ClientPool* pool_ = nullptr;      // that of a connection that is not in use
+  ClientOrigin* origin_ = nullptr;  // that of a connection that is not in use
   Node in_origin_{*this};           // also in the list of dead ones
   Node in_pool_{*this};
-  bool dead_ = false;
+  State state_ = State::in_use;
   Instant opened_;
   Instant idle_until_ = never;
   AnyStream stream_;
