@@ -29,20 +29,41 @@ constexpr Duration drain_grace_new = std::chrono::seconds(1);  // before the fir
 }  // namespace
 
 Connection::~Connection() {
-  if (!is_http2_) forget_peer();
+  if (!is_http2()) forget_peer();
   if (!is_open()) return;
   if (io_ != nullptr) deactivate();
-  if (is_http2_) {
+  if (is_http2()) {
     server().forget_fields(http2_->table);
     BlockDeleter<H2ConnectionState>()(http2_);
   }
   server().connections().remove(*this);
-  if (!evicted_) return;
+  if (!evicted()) return;
   server().connections().eviction_ended();
   permit_.forget();
 }
 
+void Connection::change(Life next) noexcept {
+  static constexpr weir::detail::StateTable<Life, 4> table{
+      {Life::unopened, {Life::open}},
+      {Life::open, {Life::evicted, Life::released}},
+  };
+  Life life = life_;  // a bit-field
+  table.change(life, next);
+  life_ = life;
+}
+
+void Connection::change(Protocol next) noexcept {
+  static constexpr weir::detail::StateTable<Protocol, 3> table{
+      {Protocol::unknown, {Protocol::http1, Protocol::http2}},
+      {Protocol::http1, {Protocol::http2}},
+  };
+  Protocol protocol = protocol_;  // a bit-field
+  table.change(protocol, next);
+  protocol_ = protocol;
+}
+
 void Connection::open(CancelSource* cancel) noexcept {
+  change(Life::open);
   cancel_ = cancel;
   totals_.begin(server().loop().now());
   const TlsInfo* const tls = stream_->tls();
@@ -51,12 +72,12 @@ void Connection::open(CancelSource* cancel) noexcept {
 }
 
 os::Address Connection::peer_address() {
-  const os::Address* const known = is_http2_ ? http2_->peer.get() : peer_;
+  const os::Address* const known = is_http2() ? http2_->peer.get() : peer_;
   if (known != nullptr) return *known;
   const os::Address address = stream_->peer_address();
   try {
     auto made = make_block<os::Address>(address);
-    if (is_http2_) {
+    if (is_http2()) {
       http2_->peer = std::move(made);
     } else {
       peer_ = made.release();
@@ -68,7 +89,7 @@ os::Address Connection::peer_address() {
 }
 
 os::IpBytes Connection::network() const noexcept {
-  const os::Address* const known = is_http2_ ? http2_->peer.get() : peer_;
+  const os::Address* const known = is_http2() ? http2_->peer.get() : peer_;
   return os::client_network(known != nullptr ? *known : stream_->peer_address());
 }
 
@@ -79,8 +100,8 @@ void Connection::forget_peer() noexcept {
 H1Connection& Connection::activate(Buffer bytes) {
   // The preface begins a plain connection (RFC 9113 §3.3). Later it would be the request of another
   // client, whose bytes a proxy has passed on.
-  const bool allows_http2 = server().plain_http2() == PlainHttp2::prior_knowledge && !was_active_ &&
-                            stream_->tls() == nullptr;
+  const bool allows_http2 = server().plain_http2() == PlainHttp2::prior_knowledge &&
+                            !was_active() && stream_->tls() == nullptr;
   // io_ refers to it from here until deactivate().
   H1Connection& made =
       *make_block<H1Connection>(server(), *this, context(), std::move(bytes)).release();
@@ -93,11 +114,11 @@ H1Connection& Connection::http1() const noexcept {
 }
 
 void Connection::begin_http2() {
-  assert(io_ == nullptr && !is_http2_);
+  assert(io_ == nullptr);
   auto made = make_block<H2ConnectionState>(server());
   forget_peer();
   http2_ = made.release();
-  is_http2_ = true;
+  change(Protocol::http2);
   server().counters().http2_connections.add();
   http2_->session.start();
 }
@@ -121,7 +142,7 @@ void Connection::deactivate() noexcept {
 }
 
 Connection::Parts Connection::release() noexcept {
-  assert(!evicted_);
+  change(Life::released);
   Buffer input = std::move(io_->input());
   deactivate();
   loop::Timer::cancel();
@@ -132,7 +153,7 @@ Connection::Parts Connection::release() noexcept {
 void Connection::drain() {
   const Instant now = loop().now();
   if (read_state_ == ReadState::request) {
-    shorten_deadline(after(now, was_active_ ? drain_grace : drain_grace_new));
+    shorten_deadline(after(now, was_active() ? drain_grace : drain_grace_new));
   } else if (read_state_ == ReadState::head) {
     shorten_deadline(after(now, drain_grace_head));
   } else if (read_state_ == ReadState::http2) {
@@ -153,16 +174,16 @@ Instant Connection::proof_deadline() const noexcept {
 /// Returns the time in which a request of HTTP/1 must begin.
 Duration Connection::request_wait() const noexcept {
   const Limits& most = server().limits();
-  return was_active_ ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
+  return was_active() ? most.idle_timeout : std::min(most.idle_timeout, most.first_request_timeout);
 }
 
 Instant Connection::idle_since() const noexcept {
-  if (io_ != nullptr || evicted_) return never;
+  if (io_ != nullptr || evicted()) return never;
   if (read_state_ == ReadState::http2) return http2_->idle_since;
   if (read_state_ != ReadState::request) return never;
   // The deadline of a first request may count from before a handshake. One that is not limited
   // tells nothing.
-  if (!was_active_ || read_deadline_ == never) return totals_.begun(loop().now());
+  if (!was_active() || read_deadline_ == never) return totals_.begun(loop().now());
   constexpr Duration clock_difference =
       std::chrono::seconds(1);  // of the wall clock and the loop's
   if (after(proof_deadline(), -clock_difference) <= read_deadline_) return never;
@@ -170,7 +191,7 @@ Instant Connection::idle_since() const noexcept {
 }
 
 Instant Connection::may_be_evicted_from() const noexcept {
-  if (evicted_) return never;
+  if (evicted()) return never;
   if (io_ != nullptr && read_state_ == ReadState::head) {
     return after(http1().head_started(), head_before_eviction);
   }
@@ -179,8 +200,8 @@ Instant Connection::may_be_evicted_from() const noexcept {
 
 ConnectionPermit Connection::evict() noexcept {
   assert(may_be_evicted_from() != never);
-  evicted_ = true;
-  read_state_ = ReadState::expired;
+  change(Life::evicted);
+  change(ReadState::expired);
   stream_->cancel_read();
   return permit_.give_away();
 }
@@ -190,11 +211,11 @@ Instant Connection::request_deadline() const noexcept {
     return ends() ? loop().now() : std::min(http2_->idle_deadline(server()), proof_deadline());
   }
   const Duration idle = request_wait();
-  const Duration grace = was_active_ ? drain_grace : drain_grace_new;
+  const Duration grace = was_active() ? drain_grace : drain_grace_new;
   const Instant now = server().loop().now();
   const Duration wait_max = server().draining() ? std::min(idle, grace) : idle;
   const Instant deadline = std::min(after(now, wait_max), proof_deadline());
-  return was_active_ ? deadline : std::min(deadline, read_deadline_);
+  return was_active() ? deadline : std::min(deadline, read_deadline_);
 }
 
 void Connection::on_timer(loop::Timer& timer) {
@@ -209,7 +230,7 @@ void Connection::on_timer(loop::Timer& timer) {
 Instant Connection::check_read(Instant now) {
   if (read_state_ == ReadState::none || read_state_ == ReadState::expired) return never;
   if (now < read_deadline_) return read_deadline_;
-  read_state_ = ReadState::expired;
+  change(ReadState::expired);
   stream_->cancel_read();
   return never;
 }

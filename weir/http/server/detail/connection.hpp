@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weir/base/buffer.hpp"
+#include "weir/base/detail/state_table.hpp"
 #include "weir/http/server/detail/connection_node.hpp"
 #include "weir/http/server/detail/connection_permit.hpp"
 #include "weir/http/server/detail/connection_totals.hpp"
@@ -57,7 +58,8 @@ Task<> reject_connection(ServerState& server, AnyStream stream);
 /// Lifetime: its server outlives it.
 class Connection final : public ConnectionNode, loop::Timer {
  public:
-  /// The present read: the bytes that the peer is expected to send, or the end of the read.
+  /// The present read: the bytes that the peer is expected to send, or the end of the read. Each
+  /// read begins with `none` and ends with it.
   enum class ReadState : std::uint8_t {
     none,     ///< no read
     request,  ///< the first bytes of a request
@@ -81,8 +83,8 @@ class Connection final : public ConnectionNode, loop::Timer {
         permit_(std::move(other.permit_)),
         stream_(std::move(other.stream_)),
         read_deadline_(other.read_deadline_) {
-    assert(!other.is_open() && !other.armed());
-    assert(other.io_ == nullptr && !other.is_http2_ && other.peer_ == nullptr);
+    assert(other.life_ == Life::unopened && !other.armed());
+    assert(other.io_ == nullptr && !other.was_active() && other.peer_ == nullptr);
   }
   ~Connection();
 
@@ -118,7 +120,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Ends the wait of a connection that may be evicted, which serves no further request and closes
   /// soon. Returns its permit.
   ConnectionPermit evict() noexcept;
-  bool evicted() const noexcept { return evicted_; }
+  bool evicted() const noexcept { return life_ == Life::evicted; }
 
   /// The awaiter of a read with a deadline, which costs no coroutine frame.
   template <class Plain>
@@ -138,7 +140,7 @@ class Connection final : public ConnectionNode, loop::Timer {
       } else {
         read = fail(connection_.to_timeout(read.error()));
       }
-      connection_.read_state_ = ReadState::none;
+      connection_.change(ReadState::none);
       return read;
     }
 
@@ -171,7 +173,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// Makes the deadline of the present read earlier; ignores a later `deadline`. Call it only
   /// during a read.
   void shorten_deadline(Instant deadline) noexcept {
-    if (deadline < read_deadline_) begin_read(read_state_, deadline);
+    if (deadline < read_deadline_) watch_read(deadline);
   }
 
   /// Counts one use of the loop's turn. Returns true if this connection has had its share of the
@@ -188,14 +190,14 @@ class Connection final : public ConnectionNode, loop::Timer {
   /// idle.
   ConnectionIo* io() const noexcept { return io_; }
   /// Returns true if there has ever been a ConnectionIo.
-  bool was_active() const noexcept { return was_active_; }
+  bool was_active() const noexcept { return protocol_ != Protocol::unknown; }
   /// Creates the H1Connection for `bytes`, the first bytes of a request.
   H1Connection& activate(Buffer bytes);
   /// Returns the H1Connection of an open connection that is not idle.
   H1Connection& http1() const noexcept;
   /// Changes to HTTP/2, for the rest of the connection. There is no H1Connection any more.
   void begin_http2();
-  bool is_http2() const noexcept { return is_http2_; }
+  bool is_http2() const noexcept { return protocol_ == Protocol::http2; }
   /// Creates the H2Connection for `bytes`, which may be empty.
   H2Connection& activate_http2(Buffer bytes);
   /// Returns the H2Connection of an open connection that is not idle.
@@ -214,7 +216,7 @@ class Connection final : public ConnectionNode, loop::Timer {
   Parts release() noexcept;
   /// Gives up the stream of an evicted connection, whose task ends now.
   AnyStream take_stream() noexcept {
-    assert(evicted_);
+    assert(evicted());
     return std::move(stream_);
   }
 
@@ -242,14 +244,54 @@ class Connection final : public ConnectionNode, loop::Timer {
   friend ConnectionIo;
   static constexpr std::uint8_t turn_budget = 16;
 
-  bool is_open() const noexcept { return ConnectionNode::linked(); }
+  /// The life of the connection: unopened -> open -> released, or open -> evicted. Its destructor
+  /// closes it in any state.
+  enum class Life : std::uint8_t {
+    unopened,  ///< may be moved; without a permit it stays so
+    open,      ///< its server knows it
+    evicted,   ///< its server knows it, but another connection has its permit
+    released,  ///< has become a WebSocket, which has its stream and its permit
+  };
+  /// The protocol: unknown -> http1 -> http2, or unknown -> http2. A plain connection becomes one
+  /// of HTTP/2 by the preface (RFC 9113 §3.3), one of TLS by ALPN (RFC 9113 §3.2).
+  enum class Protocol : std::uint8_t {
+    unknown,  ///< no byte has been used
+    http1,
+    http2,
+  };
+
+  void change(Life next) noexcept;
+  void change(Protocol next) noexcept;
+  void change(ReadState next) noexcept {
+    // A read that cannot begin, because there is no memory, leaves its state to the next read.
+    using S = ReadState;
+    static constexpr weir::detail::StateTable<S, 6> table{
+        {S::none, {S::request, S::head, S::body, S::http2}},
+        {S::request, {S::none, S::expired, S::request, S::head, S::body, S::http2}},
+        {S::head, {S::none, S::expired, S::request, S::head, S::body, S::http2}},
+        {S::body, {S::none, S::expired, S::request, S::head, S::body, S::http2}},
+        {S::http2, {S::none, S::expired, S::request, S::head, S::body, S::http2}},
+        {S::expired, {S::none}},
+    };
+    table.change(read_state_, next);
+  }
+  /// Notes that there is a ConnectionIo. The protocol is HTTP/1 unless it is known already.
+  void set_io(ConnectionIo& io) noexcept {
+    assert(io_ == nullptr);
+    io_ = &io;
+    if (protocol_ == Protocol::unknown) change(Protocol::http1);
+  }
+  bool is_open() const noexcept { return life_ == Life::open || life_ == Life::evicted; }
   static std::size_t size_of(const Buffer& bytes) noexcept { return bytes.size(); }
   static std::size_t size_of(std::size_t bytes) noexcept { return bytes; }
   static void on_timer(loop::Timer& timer);
   void forget_peer() noexcept;
   bool now_unproven() const noexcept;
   void begin_read(ReadState what, Instant deadline) noexcept {
-    read_state_ = what;
+    change(what);
+    watch_read(deadline);
+  }
+  void watch_read(Instant deadline) noexcept {
     read_deadline_ = deadline;
     watch_until(deadline);
   }
@@ -266,17 +308,16 @@ class Connection final : public ConnectionNode, loop::Timer {
 
   // The small members lie in the padding of Timer's last word.
   ReadState read_state_ = ReadState::none;
-  bool was_active_ : 1 = false;
-  bool is_http2_ : 1 = false;
+  Life life_ : 2 = Life::unopened;
+  Protocol protocol_ : 2 = Protocol::unknown;
   bool has_proof_ : 1 = false;  // a certificate of the peer was verified
-  bool evicted_ : 1 = false;
   std::uint8_t turn_uses_ = 0;
   std::uint16_t budget_turn_ = 0;
   ConnectionPermit permit_;  // released after the stream is closed
   AnyStream stream_;
   Instant read_deadline_{};  // at first, the latest begin of the first request
   ConnectionIo* io_ = nullptr;
-  // Both are in blocks of the core. A connection has at most one, by is_http2_.
+  // Both are in blocks of the core. A connection has at most one, by is_http2().
   union {
     H2ConnectionState* http2_;
     os::Address* peer_ = nullptr;  // the result of peer_address(), if it was called

@@ -4,13 +4,23 @@
 #include <array>
 #include <utility>
 
+#include "weir/base/detail/state_table.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http {
 
+void ConnectionIo::change(WriteState next) noexcept {
+  static constexpr weir::detail::StateTable<WriteState, 4> table{
+      {WriteState::none, {WriteState::started}},
+      {WriteState::started, {WriteState::checked, WriteState::none}},
+      {WriteState::checked, {WriteState::expired, WriteState::none}},
+      {WriteState::expired, {WriteState::none}},
+  };
+  table.change(write_state_, next);
+}
+
 bool ConnectionIo::WriteAwaiter::await_ready() {
-  assert(!io_.writing());
-  io_.write_state_ = WriteState::started;
+  io_.change(WriteState::started);
   io_.last_write_check_ = io_.loop().now();
   io_.next_write_check_ = after(io_.last_write_check_, io_.limits_.write_rate.grace / 10);
   io_.connection_.watch_until(io_.next_write_check_);
@@ -20,7 +30,8 @@ bool ConnectionIo::WriteAwaiter::await_ready() {
 /// A failed write may have sent a part of the bytes, so no later bytes can be sent.
 bool ConnectionIo::WriteAwaiter::await_resume() noexcept {
   const auto sent = Awaiter::await_resume();
-  const bool too_slow = std::exchange(io_.write_state_, WriteState::none) == WriteState::expired;
+  const bool too_slow = io_.write_state_ == WriteState::expired;
+  io_.change(WriteState::none);
   std::uint64_t bytes = 0;
   for (const Bytes& each : pieces) bytes += each.size();
   if (sent) {
@@ -44,7 +55,8 @@ Instant ConnectionIo::check_write(Instant now) {
   const auto arrived = static_cast<std::int64_t>(stream().pending_write_sent()) -
                        static_cast<std::int64_t>(stream().unacked_bytes());
   std::int64_t more = std::max<std::int64_t>(0, arrived - write_progress_);
-  if (std::exchange(write_state_, WriteState::checked) == WriteState::started) {
+  if (write_state_ == WriteState::started) {
+    change(WriteState::checked);
     write_rate_tracker_ = RateTracker(limits_.write_rate);
     more = 0;  // the first bytes only filled the kernel's buffers
   }
@@ -52,7 +64,7 @@ Instant ConnectionIo::check_write(Instant now) {
   write_progress_ = arrived;
   last_write_check_ = now;
   if (write_rate_tracker_.exhausted()) {
-    write_state_ = WriteState::expired;
+    change(WriteState::expired);
     stream().cancel_write();
     return never;
   }

@@ -40,9 +40,7 @@ class ConnectionIo {
         limits_(limits),
         input_(std::move(input)),
         write_rate_tracker_(limits.write_rate) {
-    assert(connection.io_ == nullptr);
-    connection.io_ = this;
-    connection.was_active_ = true;
+    connection.set_io(*this);
   }
   ~ConnectionIo() { connection_.io_ = nullptr; }
   ConnectionIo(const ConnectionIo&) = delete;
@@ -131,7 +129,8 @@ class ConnectionIo {
   }
 
  private:
-  /// The write in progress.
+  /// The write in progress: none -> started -> checked -> expired. Every state but `none` ends with
+  /// the write.
   enum class WriteState : std::uint8_t {
     none,
     started,  ///< its first bytes only fill the kernel's buffers
@@ -162,6 +161,7 @@ class ConnectionIo {
   };
 
   friend Connection;
+  void change(WriteState next) noexcept;
   Instant check_write(Instant now);
 
   Connection& connection_;
