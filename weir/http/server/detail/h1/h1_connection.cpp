@@ -66,7 +66,7 @@ Task<H1Connection::Action> H1Connection::run(Action action) {
 /// Returns the deadline of the head that is being read, counted from the arrival of its first
 /// bytes.
 Instant H1Connection::head_deadline() noexcept {
-  if (std::exchange(head_number_, heads_) != heads_) head_started_ = server_.loop().now();
+  if (head_started_ == never) head_started_ = server_.loop().now();
   const Duration usual = server_.limits().head_timeout;
   const Duration most = server_.draining() ? std::min(usual, Connection::drain_grace_head) : usual;
   return after(head_started_, most);
@@ -75,7 +75,7 @@ Instant H1Connection::head_deadline() noexcept {
 H1Connection::Action H1Connection::advance() {
   for (;;) {
     if (input().empty()) return Action::idle;
-    if (http2_allowed_ && heads_ == 0) {
+    if (http2_allowed_) {
       const std::string_view preface = H2Session::client_preface;
       const std::size_t size = std::min(preface.size(), input().size());
       if (input().text().substr(0, size) == preface.substr(0, size)) {
@@ -87,7 +87,8 @@ H1Connection::Action H1Connection::advance() {
     if (parsed.kind == ParseResult::Kind::error) return reject_head(parsed.error);
     input().consume(parsed.consumed);
     if (connection().proof_ended()) return end_unproven();
-    ++heads_;
+    head_started_ = never;
+    http2_allowed_ = false;
     const Action action = take_next(exchange_.begin(carrier_.begin(exchange_.head())));
     if (action != Action::idle) return action;
     if (turn_share_used()) return Action::next_turn;

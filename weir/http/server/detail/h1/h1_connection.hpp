@@ -104,11 +104,8 @@ class H1Connection : public ConnectionIo {
   HeadParser parser_;
   H1Carrier carrier_;
   Exchange exchange_;
-  static constexpr std::uint64_t none = static_cast<std::uint64_t>(-1);
-  std::uint64_t heads_ = 0;           // complete heads so far
-  std::uint64_t head_number_ = none;  // the head that is being read
-  Instant head_started_{};            // arrival of its first bytes
-  bool http2_allowed_ = false;
+  Instant head_started_ = never;  // when a part of a head had arrived; `never` between heads
+  bool http2_allowed_ = false;    // true until the first head if the preface may come instead
   LateInput late_input_ = LateInput::none;
 };
 static_assert(sizeof(H1Connection) <= 4096, "a larger object takes a block of twice the size");
