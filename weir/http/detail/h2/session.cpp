@@ -1,5 +1,4 @@
-// The frames of the peer, except for SETTINGS, which session_settings.cpp handles.
-// session_output.cpp has the frames that a session sends.
+// The frames of the peer. session_output.cpp has the frames that a session sends.
 #include "weir/http/detail/h2/session.hpp"
 
 #include <algorithm>
@@ -51,7 +50,7 @@ H2Event H2Session::next(Bytes input, Instant now) {
 /// Takes a whole request head in one frame, which is the most frequent input, in one step. The
 /// other handlers would give the same event. Returns false if the input begins with anything else.
 bool H2Session::take_request(Bytes input, H2Event& event) {
-  if (role_ == H2Role::client || !settings_received_ || failed_ || within_frame()) return false;
+  if (role_ == H2Role::client || !settings_.received() || failed_ || within_frame()) return false;
   const WholeHeaders frame = read_whole_headers(input);
   if (frame.stream <= last_stream_ || frame.stream > ignored_above_ ||
       !is_from_peer(frame.stream) || frame.size > limits_.block_bytes_max || work_.empty() ||
@@ -102,7 +101,7 @@ bool H2Session::handle(const FrameEvent& frame, H2Event& event) {
   const bool is_settings = frame.kind == FrameEvent::Kind::setting ||
                            frame.kind == FrameEvent::Kind::settings_end ||
                            frame.kind == FrameEvent::Kind::connection_error;
-  if (!settings_received_ && !is_settings) return fail_with(H2Error::protocol_error, event);
+  if (!settings_.received() && !is_settings) return fail_with(H2Error::protocol_error, event);
   event.stream_id = frame.stream;
   switch (frame.kind) {
     case FrameEvent::Kind::data:
@@ -371,6 +370,51 @@ bool H2Session::on_closed_block(H2Event& event) {
       return true;
   }
   return refuse_block(H2Error::stream_closed, event);
+}
+
+// SETTINGS.
+
+bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
+  work_.spend_on_frames(WorkUnits::frame);
+  const H2Settings::Applied applied = settings_.apply(role_, frame.setting, frame.value);
+  if (applied.error != H2Error::no_error) return fail_with(applied.error, event);
+  if (frame.setting != SettingId::initial_window_size) return false;
+  return change_send_windows(applied.window_change, event);
+}
+
+/// Changes the windows of all open streams (RFC 9113 §6.9.2).
+bool H2Session::change_send_windows(std::int64_t change, H2Event& event) {
+  work_.spend_on_frames(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
+  for (H2Stream* each : buckets()) {
+    for (; each != nullptr; each = each->next_in_bucket_) {
+      const std::int64_t window = each->send_window_ + change;
+      if (window > window_max) return fail_with(H2Error::flow_control_error, event);
+      each->send_window_ = static_cast<std::int32_t>(window);
+      link_sender(*each);
+    }
+  }
+  return false;
+}
+
+bool H2Session::on_settings_end(H2Event& event) {
+  work_.spend_on_frames(WorkUnits::frame);
+  settings_.on_end();
+  send_settings_ack();
+  event.kind = H2Event::Kind::settings;
+  return true;
+}
+
+/// Gives all open streams the window that the peer knows from now on.
+void H2Session::on_settings_ack() noexcept {
+  work_.spend_on_frames(WorkUnits::frame);
+  if (!settings_.on_acknowledged()) return;
+  const auto change =
+      static_cast<std::int32_t>(std::int64_t{limits_.stream_window} - std::int64_t{window_default});
+  for (H2Stream* each : buckets()) {
+    for (; each != nullptr; each = each->next_in_bucket_) {
+      each->receive_window_ += change;
+    }
+  }
 }
 
 // Other frames.

@@ -20,6 +20,7 @@
 #include "weir/http/detail/h2/limits.hpp"
 #include "weir/http/detail/h2/priority.hpp"
 #include "weir/http/detail/h2/role.hpp"
+#include "weir/http/detail/h2/settings.hpp"
 #include "weir/http/detail/h2/work_account.hpp"
 
 namespace weir::http {
@@ -75,17 +76,6 @@ class H2Stream : private weir::detail::ListNode {
   bool has_body_ = false;    // has bytes to send; linked, unless its window is used up
   bool unsent_ = false;      // a client has opened it, and has not sent its head
   bool final_head_ = false;  // a client has received the final head
-};
-
-/// The settings of the peer that the carrier uses.
-struct H2PeerSettings {
-  std::uint32_t header_table_size = 4096;
-  std::uint32_t header_table_size_min = 4096;  ///< the smallest so far (RFC 7541 §4.2)
-  std::uint32_t max_concurrent_streams = 0xFFFFFFFF;
-  std::uint32_t initial_window_size = window_default;
-  std::uint32_t max_header_list_size = 0xFFFFFFFF;
-  bool connect_protocol = false;
-  bool no_rfc7540_priorities = false;
 };
 
 /// The state of one connection: settings, streams, flow control, priorities, drain, and the
@@ -258,7 +248,7 @@ class H2Session {
   bool may_open() const noexcept {
     return !failed_ && !goaway_received_ && next_stream_ <= stream_id_max &&
            held_ < streams_held_max(limits_) &&
-           open_ < std::min(peer_.max_concurrent_streams, limits_.streams_max);
+           open_ < std::min(peer().max_concurrent_streams, limits_.streams_max);
   }
   /// Opens a stream for a request; send_headers() follows.
   /// Returns: false if may_open() is false.
@@ -272,9 +262,9 @@ class H2Session {
   }
   void send_ping();
 
-  const H2PeerSettings& peer() const noexcept { return peer_; }
+  const H2PeerSettings& peer() const noexcept { return settings_.peer(); }
   /// Returns true if the first SETTINGS of the peer have arrived.
-  bool has_peer_settings() const noexcept { return settings_received_; }
+  bool has_peer_settings() const noexcept { return settings_.received(); }
   /// Returns true if the peer has opened a stream.
   bool had_stream() const noexcept { return last_stream_ != 0; }
   std::uint32_t streams_held() const noexcept { return held_; }
@@ -332,7 +322,7 @@ class H2Session {
   bool on_window_update(const FrameEvent& frame, H2Event& event);
   bool on_setting(const FrameEvent& frame, H2Event& event);
   bool on_settings_end(H2Event& event);
-  bool set_initial_window(std::uint32_t value, H2Event& event);
+  bool change_send_windows(std::int64_t change, H2Event& event);
   void on_settings_ack() noexcept;
   bool on_ping(const FrameEvent& frame, H2Event& event);
   bool on_priority_update(const FrameEvent& frame, H2Event& event);
@@ -403,11 +393,10 @@ class H2Session {
   FrameReader reader_;
   H2Role role_;
   std::uint8_t preface_left_;  // bytes of the client's preface that have not arrived
-  bool settings_received_ = false;
-  bool settings_acked_ = false;
   bool failed_ = false;
   bool goaway_received_ = false;
   GoAway goaway_sent_ = GoAway::none;
+  Priority early_priority_;  // PRIORITY_UPDATE for a stream that is not open yet
   H2Error error_ = {};
   std::uint8_t closed_next_ = 0;
   std::uint8_t block_flags_ = 0;
@@ -426,10 +415,9 @@ class H2Session {
   std::uint32_t window_returned_ = 0;
   std::uint32_t windows_grown_ = 0;  // sum of the streams'
   std::uint32_t data_sent_ = 0;
-  Priority early_priority_;  // PRIORITY_UPDATE for a stream that is not open yet
   std::uint32_t early_priority_stream_ = 0;
+  H2Settings settings_;
   WorkAccount work_;
-  H2PeerSettings peer_;
   H2Stream* data_stream_ = nullptr;  // the stream of the DATA that arrives, or nullptr to drop it
   StreamTable* table_ = nullptr;     // of the open streams; nullptr if it is not needed
   Buffer block_;

@@ -30,20 +30,9 @@ void H2Session::start() {
     std::memcpy(output_.room().data(), client_preface.data(), client_preface.size());
     output_.commit(client_preface.size());
   }
-  std::array<Setting, 5> entries{};
-  std::size_t count = 0;
-  entries[count++] = {SettingId::initial_window_size, limits_.stream_window};
-  entries[count++] = {SettingId::max_header_list_size, limits_.field_list_max};
-  if (role_ == H2Role::server) {
-    entries[count++] = {SettingId::max_concurrent_streams, limits_.streams_max};
-    entries[count++] = {SettingId::no_rfc7540_priorities, 1};
-    if (limits_.connect_protocol) entries[count++] = {SettingId::enable_connect_protocol, 1};
-  } else {
-    entries[count++] = {SettingId::enable_push, 0};
-  }
-  const std::span<const Setting> settings(entries.data(), count);
-  send_control(frame_header_size + count * setting_size,
-               [&](char* out) { return write_settings(settings, out); });
+  const OwnSettings own(role_, limits_);
+  send_control(frame_header_size + own.entries().size() * setting_size,
+               [&](char* out) { return write_settings(own.entries(), out); });
   if (limits_.connection_window <= window_default) return;
   const std::uint32_t increment = limits_.connection_window - window_default;
   receive_window_ += static_cast<std::int32_t>(increment);
@@ -342,9 +331,9 @@ H2Stream* H2Session::find(std::uint32_t id) const noexcept {
 void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
   assert(!stream.held_ && table_ != nullptr);
   stream.id_ = id;
-  stream.send_window_ = static_cast<std::int32_t>(peer_.initial_window_size);
+  stream.send_window_ = static_cast<std::int32_t>(peer().initial_window_size);
   stream.receive_window_ =
-      static_cast<std::int32_t>(settings_acked_ ? limits_.stream_window : window_default);
+      static_cast<std::int32_t>(settings_.acknowledged() ? limits_.stream_window : window_default);
   stream.body_left_ = H2Stream::no_length;
   stream.unconsumed_ = stream.window_returned_ = 0;
   stream.priority_ = {};
