@@ -246,7 +246,7 @@ class H2Session {
 
   /// Returns true if the peer and the limits allow a further stream.
   bool may_open() const noexcept {
-    return !failed_ && !goaway_received_ && next_stream_ <= stream_id_max &&
+    return !failed_ && !goaway_received_ && last_stream_ < stream_id_max &&
            held_ < streams_held_max(limits_) &&
            open_ < std::min(peer().max_concurrent_streams, limits_.streams_max);
   }
@@ -266,7 +266,7 @@ class H2Session {
   /// Returns true if the first SETTINGS of the peer have arrived.
   bool has_peer_settings() const noexcept { return settings_.received(); }
   /// Returns true if the peer has opened a stream.
-  bool had_stream() const noexcept { return last_stream_ != 0; }
+  bool had_stream() const noexcept { return last_from_peer() != 0; }
   std::uint32_t streams_held() const noexcept { return held_; }
   /// Returns the number of streams that are not closed.
   std::uint32_t streams_open() const noexcept { return open_; }
@@ -332,7 +332,13 @@ class H2Session {
   bool reset_with(H2Stream& stream, H2Error error, H2Event& event);
   bool discard_with(H2Stream& stream, H2Error error, H2Event& event);
   bool refuse_block(H2Error error, H2Event& event);
-  bool is_idle(std::uint32_t id) const noexcept;
+  /// Returns true if the stream was never opened. Only clients open streams; theirs have odd
+  /// numbers.
+  bool is_idle(std::uint32_t id) const noexcept { return (id & 1U) == 0 || id > last_stream_; }
+  /// Returns the highest stream that the peer has opened.
+  std::uint32_t last_from_peer() const noexcept {
+    return role_ == H2Role::server ? last_stream_ : 0;
+  }
   bool is_from_peer(std::uint32_t id) const noexcept {
     return (id & 1U) == (role_ == H2Role::server ? 1U : 0U);
   }
@@ -404,8 +410,7 @@ class H2Session {
   H2Error block_error_ = {};
   std::uint32_t block_stream_ = 0;
   std::uint32_t frame_number_ = 0;
-  std::uint32_t last_stream_ = 0;                // the highest stream of the peer
-  std::uint32_t next_stream_ = 1;                // of a client
+  std::uint32_t last_stream_ = 0;                // the highest stream that the client has opened
   std::uint32_t ignored_above_ = stream_id_max;  // after the final GOAWAY
   std::uint32_t held_ = 0;                       // accepted streams that were not released
   std::uint32_t open_ = 0;                       // streams in the table

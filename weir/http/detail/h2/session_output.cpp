@@ -87,7 +87,7 @@ void H2Session::send_goaway(std::uint32_t last, H2Error error) {
 void H2Session::fail(H2Error error) {
   if (std::exchange(failed_, true)) return;
   error_ = error;
-  send_goaway(std::min(last_stream_, ignored_above_), error);
+  send_goaway(std::min(last_from_peer(), ignored_above_), error);
 }
 
 void H2Session::begin_drain() {
@@ -100,8 +100,8 @@ void H2Session::begin_drain() {
 void H2Session::finish_drain() {
   if (failed_ || goaway_sent_ == GoAway::final) return;
   goaway_sent_ = GoAway::final;
-  ignored_above_ = last_stream_;
-  send_goaway(last_stream_, H2Error::no_error);
+  ignored_above_ = last_from_peer();
+  send_goaway(ignored_above_, H2Error::no_error);
 }
 
 /// Writes the frame header in front of a field block of `size` bytes in the room of the output,
@@ -391,18 +391,13 @@ H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {
   return found == closed_.end() ? Closed::unknown : found->how();
 }
 
-bool H2Session::is_idle(std::uint32_t id) const noexcept {
-  if (is_from_peer(id)) return id > last_stream_;
-  return role_ == H2Role::server || id >= next_stream_;
-}
-
 bool H2Session::open(H2Stream& stream) {
   assert(role_ == H2Role::client);
   if (!may_open()) return false;
   reserve_table();
-  begin_stream(stream, next_stream_);
+  last_stream_ = (last_stream_ + 1) | 1U;
+  begin_stream(stream, last_stream_);
   stream.unsent_ = true;
-  next_stream_ += 2;
   return true;
 }
 
