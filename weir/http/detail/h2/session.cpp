@@ -17,6 +17,7 @@ H2Session::H2Session(H2Role role, const H2Limits& limits, Instant now) noexcept
     : limits_(limits),
       role_(role),
       preface_left_(static_cast<std::uint8_t>(role == H2Role::server ? client_preface.size() : 0)),
+      flow_(role, limits),
       work_(limits.work, now) {}
 
 H2Session::~H2Session() {
@@ -199,9 +200,7 @@ bool H2Session::on_data(const FrameEvent& frame, H2Event& event) {
 
 /// Counts a frame of DATA in the windows and finds its stream.
 bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
-  const auto size = static_cast<std::int32_t>(frame.value);
-  if (size > receive_window_) return fail_with(H2Error::flow_control_error, event);
-  receive_window_ -= size;
+  if (!flow_.on_received(frame.value)) return fail_with(H2Error::flow_control_error, event);
   return_connection_window();
   if (frame.content == 0 && (frame.flags & FrameFlag::end_stream) == 0) {
     work_.spend_on_frames(WorkUnits::frame);
@@ -214,7 +213,7 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
     consume_on_connection(frame.value);
     return reset_with(*stream, H2Error::stream_closed, event);
   }
-  if (size > stream->receive_window_) {
+  if (static_cast<std::int32_t>(frame.value) > stream->windows_.receive()) {
     consume_on_connection(frame.value);
     return reset_with(*stream, H2Error::flow_control_error, event);
   }
@@ -226,8 +225,7 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
     }
     stream->body_left_ -= frame.content;
   }
-  stream->receive_window_ -= size;
-  stream->unconsumed_ += frame.value;
+  stream->windows_.on_received(frame.value);
   data_stream_ = stream;
   if (frame.value != frame.content) consume(*stream, frame.value - frame.content);
   return false;
@@ -387,9 +385,9 @@ bool H2Session::change_send_windows(std::int64_t change, H2Event& event) {
   work_.spend_on_frames(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
   for (H2Stream* each : buckets()) {
     for (; each != nullptr; each = each->next_in_bucket_) {
-      const std::int64_t window = each->send_window_ + change;
-      if (window > window_max) return fail_with(H2Error::flow_control_error, event);
-      each->send_window_ = static_cast<std::int32_t>(window);
+      if (!each->windows_.change_send(change)) {
+        return fail_with(H2Error::flow_control_error, event);
+      }
       link_sender(*each);
     }
   }
@@ -412,7 +410,7 @@ void H2Session::on_settings_ack() noexcept {
       static_cast<std::int32_t>(std::int64_t{limits_.stream_window} - std::int64_t{window_default});
   for (H2Stream* each : buckets()) {
     for (; each != nullptr; each = each->next_in_bucket_) {
-      each->receive_window_ += change;
+      each->windows_.change_receive(change);
     }
   }
 }
@@ -437,20 +435,15 @@ bool H2Session::on_reset(const FrameEvent& frame, H2Event& event) {
 bool H2Session::on_window_update(const FrameEvent& frame, H2Event& event) {
   work_.spend_on_frames(WorkUnits::frame);
   if (frame.stream == 0) {
-    if (frame.value > window_max - send_window_) {
-      return fail_with(H2Error::flow_control_error, event);
-    }
-    send_window_ += static_cast<std::int32_t>(frame.value);
-    return false;
+    return !flow_.add_send(frame.value) && fail_with(H2Error::flow_control_error, event);
   }
   H2Stream* const stream = find(frame.stream);
   if (stream == nullptr) {
     return is_idle(frame.stream) && fail_with(H2Error::protocol_error, event);
   }
-  if (frame.value > window_max - stream->send_window_) {
+  if (!stream->windows_.change_send(frame.value)) {
     return reset_with(*stream, H2Error::flow_control_error, event);
   }
-  stream->send_window_ += static_cast<std::int32_t>(frame.value);
   link_sender(*stream);
   return false;
 }

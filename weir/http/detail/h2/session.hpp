@@ -16,6 +16,7 @@
 #include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h2/event.hpp"
+#include "weir/http/detail/h2/flow_control.hpp"
 #include "weir/http/detail/h2/frame.hpp"
 #include "weir/http/detail/h2/limits.hpp"
 #include "weir/http/detail/h2/priority.hpp"
@@ -48,11 +49,11 @@ class H2Stream : private weir::detail::ListNode {
   Priority priority() const noexcept { return priority_; }
   /// Returns the bytes that the peer allows to be sent on this stream; negative if it has reduced
   /// its initial window.
-  std::int32_t send_window() const noexcept { return send_window_; }
+  std::int32_t send_window() const noexcept { return windows_.send(); }
   /// Returns true if the window of the stream allows the peer to send DATA.
-  bool may_receive() const noexcept { return receive_window_ > 0; }
+  bool may_receive() const noexcept { return windows_.receive() > 0; }
   /// Returns the bytes of DATA that were received and not yet consumed.
-  std::uint32_t unconsumed() const noexcept { return unconsumed_; }
+  std::uint32_t unconsumed() const noexcept { return windows_.unconsumed(); }
 
  private:
   friend H2Session;
@@ -62,11 +63,7 @@ class H2Stream : private weir::detail::ListNode {
   H2Stream* next_in_bucket_ = nullptr;
   std::uint64_t body_left_ = no_length;  // bytes that Content-Length still announces
   std::uint32_t id_ = 0;
-  std::int32_t send_window_ = 0;
-  std::int32_t receive_window_ = 0;    // bytes that the peer may still send
-  std::uint32_t unconsumed_ = 0;       // bytes in the hands of the carrier
-  std::uint32_t window_returned_ = 0;  // consumed bytes that no WINDOW_UPDATE has returned yet
-  std::uint32_t window_grown_ = 0;     // bytes by which the window exceeds H2Limits::stream_window
+  StreamWindows windows_;
   Priority priority_;
   bool remote_ended_ = false;
   bool local_ended_ = false;
@@ -220,11 +217,11 @@ class H2Session {
   /// Returns the stream whose bytes should be sent next, or nullptr if none may be sent.
   H2Stream* next_sender() noexcept;
   /// Returns true if the window of the connection allows DATA.
-  bool may_send() const noexcept { return send_window_ > 0; }
+  bool may_send() const noexcept { return flow_.may_send(); }
   /// Returns true if the window of the connection allows the peer to send DATA.
-  bool may_receive() const noexcept { return receive_window_ > 0; }
+  bool may_receive() const noexcept { return flow_.may_receive(); }
   /// Returns the bytes of DATA that were sent, modulo 2^32.
-  std::uint32_t data_sent() const noexcept { return data_sent_; }
+  std::uint32_t data_sent() const noexcept { return flow_.sent(); }
   void set_priority(H2Stream& stream, Priority priority) noexcept;
 
   /// Begins the drain: GOAWAY that announces it, and a PING. The answer to the PING proves that the
@@ -367,22 +364,17 @@ class H2Session {
   void link_sender(H2Stream& stream) noexcept;
   void consume_on_connection(std::uint32_t count);
   void return_connection_window();
-  std::uint32_t receive_window_max(const H2Stream& stream) const noexcept {
-    return limits_.stream_window + stream.window_grown_;
-  }
 
   std::size_t data_allowed(const H2Stream& stream, std::size_t count) const noexcept;
   std::size_t take_written(H2Stream& stream, const DataFrames& frames, std::size_t written);
   void end_frame(H2Stream& stream, bool ends) noexcept;
   bool may_send_whole(const H2Stream& stream, std::size_t body_size) const noexcept {
     return body_size <= frame_payload_default && !stream.local_ended_ && !failed_ &&
-           std::int64_t(body_size) <= std::min(stream.send_window_, send_window_) &&
+           static_cast<std::int64_t>(body_size) <= flow_.allowed(stream.windows_) &&
            (body_size == 0 || output_.size() < limits_.output_max);
   }
   void count_sent(H2Stream& stream, std::uint32_t size) noexcept {
-    stream.send_window_ -= static_cast<std::int32_t>(size);
-    send_window_ -= static_cast<std::int32_t>(size);
-    data_sent_ += size;
+    flow_.on_sent(stream.windows_, size);
     if (size >= WorkUnits::data_bytes_min) work_.earn_by_data(WorkUnits::sent_data);
   }
   template <class Write>
@@ -415,11 +407,7 @@ class H2Session {
   std::uint32_t held_ = 0;                       // accepted streams that were not released
   std::uint32_t open_ = 0;                       // streams in the table
   std::uint32_t control_bytes_ = 0;              // in the output
-  std::int32_t send_window_ = window_default;
-  std::int32_t receive_window_ = window_default;
-  std::uint32_t window_returned_ = 0;
-  std::uint32_t windows_grown_ = 0;  // sum of the streams'
-  std::uint32_t data_sent_ = 0;
+  FlowControl flow_;
   std::uint32_t early_priority_stream_ = 0;
   H2Settings settings_;
   WorkAccount work_;

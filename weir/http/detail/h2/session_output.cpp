@@ -33,10 +33,7 @@ void H2Session::start() {
   const OwnSettings own(role_, limits_);
   send_control(frame_header_size + own.entries().size() * setting_size,
                [&](char* out) { return write_settings(own.entries(), out); });
-  if (limits_.connection_window <= window_default) return;
-  const std::uint32_t increment = limits_.connection_window - window_default;
-  receive_window_ += static_cast<std::int32_t>(increment);
-  send_window_update(0, increment);
+  if (const auto increment = flow_.open(limits_); increment != 0) send_window_update(0, increment);
 }
 
 /// Appends a control frame. A peer that makes the session send too many of them without reading
@@ -131,7 +128,7 @@ void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stre
 std::size_t H2Session::data_allowed(const H2Stream& stream, std::size_t count) const noexcept {
   // The last frame may exceed the limit, so that no frame is cut for it.
   if (stream.local_ended_ || failed_ || output_.size() >= limits_.output_max) return 0;
-  const std::int64_t most = std::min(stream.send_window_, send_window_);
+  const std::int32_t most = flow_.allowed(stream.windows_);
   return most <= 0 ? 0 : std::min(count, static_cast<std::size_t>(most));
 }
 
@@ -217,52 +214,29 @@ void H2Session::reset(H2Stream& stream, H2Error error) {
 // Windows of received data.
 
 void H2Session::consume_on_connection_only(H2Stream& stream, std::size_t count) {
-  assert(count <= stream.unconsumed_);
-  const auto bytes = static_cast<std::uint32_t>(count);
-  stream.unconsumed_ -= bytes;
-  consume_on_connection(bytes);
+  flow_.consume(stream.windows_, count);
+  return_connection_window();
 }
 
 void H2Session::consume_and_grow(H2Stream& stream, std::size_t count, std::size_t returned) {
-  const std::uint32_t window = receive_window_max(stream);
-  const bool updates = stream.window_returned_ + count >= window / 2;
-  if (updates && stream.body_left_ > window && !stream.remote_ended_) {
-    const std::uint32_t most = limits_.connection_window / 2;
-    const auto largest = static_cast<std::uint32_t>(window_max);
-    const std::uint32_t more =
-        std::min({window, most - std::min(most, windows_grown_), largest - window});
-    stream.window_grown_ += more;
-    windows_grown_ += more;
-    stream.window_returned_ += more;
-  }
+  if (!stream.remote_ended_) flow_.grow(stream.windows_, count, stream.body_left_);
   consume_on_connection_only(stream, count - returned);
   allow_more(stream, count);
 }
 
 void H2Session::allow_more(H2Stream& stream, std::size_t count) {
   if (stream.remote_ended_) return;
-  stream.window_returned_ += static_cast<std::uint32_t>(count);
-  if (stream.window_returned_ < std::max(receive_window_max(stream) / 2, 1U)) return;
-  const std::uint32_t increment = std::exchange(stream.window_returned_, 0);
-  stream.receive_window_ += static_cast<std::int32_t>(increment);
-  send_window_update(stream.id_, increment);
+  const std::uint32_t increment = stream.windows_.allow_more(static_cast<std::uint32_t>(count));
+  if (increment != 0) send_window_update(stream.id_, increment);
 }
 
 void H2Session::consume_on_connection(std::uint32_t count) {
-  window_returned_ += count;
+  flow_.give_back(count);
   return_connection_window();
 }
 
-/// Sends WINDOW_UPDATE if it is worth a frame, or if the peer has no more left than that. Bodies
-/// that their handlers do not read must leave room for the others. A client returns less at a time.
 void H2Session::return_connection_window() {
-  std::uint32_t worth = std::max(limits_.connection_window, window_default) / 2;
-  if (role_ == H2Role::client) worth = std::min(worth, std::max(limits_.stream_window / 2, 1U));
-  const bool scarce = static_cast<std::int64_t>(window_returned_) >= receive_window_;
-  if (window_returned_ == 0 || (window_returned_ < worth && !scarce)) return;
-  const std::uint32_t increment = std::exchange(window_returned_, 0);
-  receive_window_ += static_cast<std::int32_t>(increment);
-  send_window_update(0, increment);
+  if (const auto increment = flow_.take_update(); increment != 0) send_window_update(0, increment);
 }
 
 // Senders.
@@ -280,16 +254,16 @@ void H2Session::stop_sending(H2Stream& stream) noexcept {
 
 /// Puts a stream that may send behind the others of its urgency.
 void H2Session::link_sender(H2Stream& stream) noexcept {
-  if (!stream.has_body_ || stream.linked() || stream.send_window_ <= 0) return;
+  if (!stream.has_body_ || stream.linked() || stream.send_window() <= 0) return;
   table_->senders[stream.priority_.urgency].push_back(stream);
 }
 
 H2Stream* H2Session::next_sender() noexcept {
-  if (send_window_ <= 0 || output_.size() >= limits_.output_max || failed_) return nullptr;
+  if (!flow_.may_send() || output_.size() >= limits_.output_max || failed_) return nullptr;
   if (table_ == nullptr) return nullptr;
   for (auto& each : table_->senders) {
     while (H2Stream* const stream = each.front()) {
-      if (stream->send_window_ > 0) return stream;
+      if (stream->send_window() > 0) return stream;
       stream->unlink();  // WINDOW_UPDATE links it again
     }
   }
@@ -331,11 +305,11 @@ H2Stream* H2Session::find(std::uint32_t id) const noexcept {
 void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
   assert(!stream.held_ && table_ != nullptr);
   stream.id_ = id;
-  stream.send_window_ = static_cast<std::int32_t>(peer().initial_window_size);
-  stream.receive_window_ =
-      static_cast<std::int32_t>(settings_.acknowledged() ? limits_.stream_window : window_default);
+  const std::uint32_t window = limits_.stream_window;
+  stream.windows_ = StreamWindows({.send = peer().initial_window_size,
+                                   .receive = settings_.acknowledged() ? window : window_default,
+                                   .receive_full = window});
   stream.body_left_ = H2Stream::no_length;
-  stream.unconsumed_ = stream.window_returned_ = 0;
   stream.priority_ = {};
   stream.remote_ended_ = stream.local_ended_ = stream.reset_ = false;
   stream.has_body_ = stream.final_head_ = false;
@@ -373,8 +347,7 @@ void H2Session::release(H2Stream& stream, H2Error error) {
       throw;
     }
   }
-  windows_grown_ -= std::exchange(stream.window_grown_, 0);
-  if (stream.unconsumed_ != 0) consume_on_connection(std::exchange(stream.unconsumed_, 0));
+  if (flow_.release(stream.windows_)) return_connection_window();
 }
 
 void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
