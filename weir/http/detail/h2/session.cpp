@@ -209,7 +209,7 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
   }
   H2Stream* const stream = find(frame.stream);
   if (stream == nullptr) return on_stray_data(frame, event);
-  if (stream->remote_ended_) {
+  if (stream->remote_ended()) {
     consume_on_connection(frame.value);
     return reset_with(*stream, H2Error::stream_closed, event);
   }
@@ -248,8 +248,11 @@ bool H2Session::on_stray_data(const FrameEvent& frame, H2Event& event) {
 /// Ends the direction of the peer. Returns false if bytes of the body are missing.
 bool H2Session::end_remote(H2Stream& stream) noexcept {
   if (stream.body_left_ != H2Stream::no_length && stream.body_left_ != 0) return false;
-  stream.remote_ended_ = true;
-  if (stream.local_ended_) close(stream, Closed::ended);
+  if (stream.local_ended()) {
+    close(stream, Closed::ended);
+  } else {
+    stream.end_remote();
+  }
   return true;
 }
 
@@ -289,7 +292,7 @@ bool H2Session::finish_block(Bytes block, H2Event& event) {
   event.end_stream = (block_flags_ & FrameFlag::end_stream) != 0;
   H2Stream* const stream = find(block_stream_);
   if (stream != nullptr) {
-    if (stream->remote_ended_) return discard_with(*stream, H2Error::stream_closed, event);
+    if (stream->remote_ended()) return discard_with(*stream, H2Error::stream_closed, event);
     if (block_error_ != H2Error::no_error) return discard_with(*stream, block_error_, event);
     event.stream = stream;
     const bool is_head = role_ == H2Role::client && !stream->final_head_;
@@ -322,6 +325,7 @@ bool H2Session::on_new_stream(H2Event& event) {
 
 bool H2Session::accept(H2Stream& stream, std::uint64_t length) {
   begin_stream(stream, last_stream_);
+  stream.open();
   if (early_priority_stream_ == last_stream_) stream.priority_ = early_priority_;
   stream.body_left_ = length;
   const bool ends = (block_flags_ & FrameFlag::end_stream) != 0;

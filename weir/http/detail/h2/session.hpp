@@ -22,58 +22,10 @@
 #include "weir/http/detail/h2/priority.hpp"
 #include "weir/http/detail/h2/role.hpp"
 #include "weir/http/detail/h2/settings.hpp"
+#include "weir/http/detail/h2/stream.hpp"
 #include "weir/http/detail/h2/work_account.hpp"
 
 namespace weir::http {
-
-class H2Session;
-
-/// An H2Stream is a base or member of the carrier's own object for a request, so that a stream
-/// needs one block. The session links it while the stream is open. Threads: those of the session.
-/// Lifetime: the carrier calls H2Session::release() before it destroys an accepted stream.
-class H2Stream : private weir::detail::ListNode {
- public:
-  H2Stream() noexcept = default;
-  ~H2Stream() { assert(!held_ && "the stream was not released"); }
-
-  /// Returns the identifier, or 0 for a stream that was never opened.
-  std::uint32_t id() const noexcept { return id_; }
-  /// Returns true if the peer sends nothing more on the stream.
-  bool remote_ended() const noexcept { return remote_ended_; }
-  /// Returns true if nothing more can be sent on the stream.
-  bool local_ended() const noexcept { return local_ended_; }
-  /// Returns true if the stream has ended in both directions, or was reset.
-  bool closed() const noexcept { return remote_ended_ && local_ended_; }
-  /// Returns true if one side has reset the stream.
-  bool was_reset() const noexcept { return reset_; }
-  Priority priority() const noexcept { return priority_; }
-  /// Returns the bytes that the peer allows to be sent on this stream; negative if it has reduced
-  /// its initial window.
-  std::int32_t send_window() const noexcept { return windows_.send(); }
-  /// Returns true if the window of the stream allows the peer to send DATA.
-  bool may_receive() const noexcept { return windows_.receive() > 0; }
-  /// Returns the bytes of DATA that were received and not yet consumed.
-  std::uint32_t unconsumed() const noexcept { return windows_.unconsumed(); }
-
- private:
-  friend H2Session;
-  friend weir::detail::List<H2Stream>;
-  static constexpr std::uint64_t no_length = std::numeric_limits<std::uint64_t>::max();
-
-  H2Stream* next_in_bucket_ = nullptr;
-  std::uint64_t body_left_ = no_length;  // bytes that Content-Length still announces
-  std::uint32_t id_ = 0;
-  StreamWindows windows_;
-  Priority priority_;
-  bool remote_ended_ = false;
-  bool local_ended_ = false;
-  bool reset_ = false;
-  bool held_ = false;        // from accept() until release()
-  bool in_table_ = false;    // until the stream is closed
-  bool has_body_ = false;    // has bytes to send; linked, unless its window is used up
-  bool unsent_ = false;      // a client has opened it, and has not sent its head
-  bool final_head_ = false;  // a client has received the final head
-};
 
 /// The state of one connection: settings, streams, flow control, priorities, drain, and the
 /// accounts of what the peer may cause. Field blocks stay encoded: the carrier decodes each of them
@@ -247,7 +199,7 @@ class H2Session {
            held_ < streams_held_max(limits_) &&
            open_ < std::min(peer().max_concurrent_streams, limits_.streams_max);
   }
-  /// Opens a stream for a request; send_headers() follows.
+  /// Opens a stream for a request; send_headers() or release() follows before next().
   /// Returns: false if may_open() is false.
   bool open(H2Stream& stream);
   /// Tells that the block of the last event `headers` was a final head. Trailers may follow then.
@@ -369,7 +321,7 @@ class H2Session {
   std::size_t take_written(H2Stream& stream, const DataFrames& frames, std::size_t written);
   void end_frame(H2Stream& stream, bool ends) noexcept;
   bool may_send_whole(const H2Stream& stream, std::size_t body_size) const noexcept {
-    return body_size <= frame_payload_default && !stream.local_ended_ && !failed_ &&
+    return body_size <= frame_payload_default && !stream.local_ended() && !failed_ &&
            static_cast<std::int64_t>(body_size) <= flow_.allowed(stream.windows_) &&
            (body_size == 0 || output_.size() < limits_.output_max);
   }

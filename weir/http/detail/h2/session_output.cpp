@@ -104,11 +104,11 @@ void H2Session::finish_drain() {
 /// Writes the frame header in front of a field block of `size` bytes in the room of the output,
 /// which has room for all frame headers. A long block is cut into frames.
 void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stream) {
-  assert(!stream.local_ended_);
+  assert(!stream.local_ended());
   constexpr std::size_t most = frame_payload_default;
   const std::size_t frames = size == 0 ? 1 : (size + most - 1) / most;
   char* const start = reinterpret_cast<char*>(output_.room().data());
-  stream.unsent_ = false;
+  if (stream.state() == H2Stream::State::idle) stream.open();  // a client's
   for (std::size_t at = frames; at-- > 0;) {
     const std::size_t length = at + 1 == frames ? size - at * most : most;
     char* const frame = start + at * (most + frame_header_size);
@@ -127,7 +127,7 @@ void H2Session::finish_headers(H2Stream& stream, std::size_t size, bool end_stre
 /// Returns how many of `count` bytes of a body may be sent now.
 std::size_t H2Session::data_allowed(const H2Stream& stream, std::size_t count) const noexcept {
   // The last frame may exceed the limit, so that no frame is cut for it.
-  if (stream.local_ended_ || failed_ || output_.size() >= limits_.output_max) return 0;
+  if (stream.local_ended() || failed_ || output_.size() >= limits_.output_max) return 0;
   const std::int32_t most = flow_.allowed(stream.windows_);
   return most <= 0 ? 0 : std::min(count, static_cast<std::size_t>(most));
 }
@@ -142,7 +142,7 @@ std::size_t H2Session::allowed_in_place(const H2Stream& stream, std::size_t size
 
 std::size_t H2Session::send_data(H2Stream& stream, Bytes body, bool end_stream) {
   assert(end_stream || !body.empty());
-  if (stream.local_ended_ || failed_) return 0;
+  if (stream.local_ended() || failed_) return 0;
   const std::size_t size =
       data_allowed(stream, std::min<std::size_t>(body.size(), frame_payload_default));
   if (size == 0 && !body.empty()) return 0;
@@ -198,16 +198,17 @@ void H2Session::end_frame(H2Stream& stream, bool ends) noexcept {
 }
 
 void H2Session::end_local(H2Stream& stream) noexcept {
-  stream.local_ended_ = true;
+  if (stream.remote_ended()) return close(stream, Closed::ended);
+  stream.end_local();
   stop_sending(stream);
-  if (stream.remote_ended_) close(stream, Closed::ended);
 }
 
 void H2Session::reset(H2Stream& stream, H2Error error) {
-  if (!stream.in_table_) return;
+  if (stream.id_ == 0 || stream.closed()) return;
   const bool own_wish = role_ == H2Role::client && error == H2Error::cancel;
   if (error != H2Error::no_error && !own_wish) work_.spend(WorkUnits::reset);
-  if (!stream.unsent_) send_rst_stream(stream.id_, error);  // the peer does not know the stream
+  // The peer does not know an idle stream.
+  if (stream.state() != H2Stream::State::idle) send_rst_stream(stream.id_, error);
   close(stream, Closed::reset_here);
 }
 
@@ -219,13 +220,13 @@ void H2Session::consume_on_connection_only(H2Stream& stream, std::size_t count) 
 }
 
 void H2Session::consume_and_grow(H2Stream& stream, std::size_t count, std::size_t returned) {
-  if (!stream.remote_ended_) flow_.grow(stream.windows_, count, stream.body_left_);
+  if (!stream.remote_ended()) flow_.grow(stream.windows_, count, stream.body_left_);
   consume_on_connection_only(stream, count - returned);
   allow_more(stream, count);
 }
 
 void H2Session::allow_more(H2Stream& stream, std::size_t count) {
-  if (stream.remote_ended_) return;
+  if (stream.remote_ended()) return;
   const std::uint32_t increment = stream.windows_.allow_more(static_cast<std::uint32_t>(count));
   if (increment != 0) send_window_update(stream.id_, increment);
 }
@@ -242,7 +243,7 @@ void H2Session::return_connection_window() {
 // Senders.
 
 void H2Session::want_send(H2Stream& stream) noexcept {
-  if (stream.local_ended_) return;
+  if (stream.local_ended()) return;
   stream.has_body_ = true;
   link_sender(stream);
 }
@@ -303,17 +304,12 @@ H2Stream* H2Session::find(std::uint32_t id) const noexcept {
 }
 
 void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
-  assert(!stream.held_ && table_ != nullptr);
-  stream.id_ = id;
+  assert(table_ != nullptr);
   const std::uint32_t window = limits_.stream_window;
-  stream.windows_ = StreamWindows({.send = peer().initial_window_size,
-                                   .receive = settings_.acknowledged() ? window : window_default,
-                                   .receive_full = window});
-  stream.body_left_ = H2Stream::no_length;
-  stream.priority_ = {};
-  stream.remote_ended_ = stream.local_ended_ = stream.reset_ = false;
-  stream.has_body_ = stream.final_head_ = false;
-  stream.held_ = stream.in_table_ = true;
+  const bool known = settings_.acknowledged();
+  stream.begin(id, StreamWindows({.send = peer().initial_window_size,
+                                  .receive = known ? window : window_default,
+                                  .receive_full = window}));
   stream.next_in_bucket_ = std::exchange(*bucket(id), &stream);
   ++held_;
   ++open_;
@@ -321,14 +317,11 @@ void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
 
 /// Removes the stream from the open ones.
 void H2Session::close(H2Stream& stream, Closed how) noexcept {
-  assert(stream.in_table_);
   H2Stream** link = bucket(stream.id_);
   while (*link != &stream) link = &(*link)->next_in_bucket_;
   *link = stream.next_in_bucket_;
   --open_;
-  stream.in_table_ = false;
-  stream.remote_ended_ = stream.local_ended_ = true;
-  stream.reset_ = how != Closed::ended;
+  stream.close(how != Closed::ended);
   stop_sending(stream);
   if (data_stream_ == &stream) data_stream_ = nullptr;
   if (how == Closed::ended) work_.earn(WorkUnits::request);
@@ -339,7 +332,7 @@ void H2Session::release(H2Stream& stream, H2Error error) {
   if (!stream.held_) return;
   stream.held_ = false;
   --held_;
-  if (stream.in_table_) {
+  if (!stream.closed()) {
     try {
       reset(stream, error);
     } catch (...) {
@@ -370,7 +363,6 @@ bool H2Session::open(H2Stream& stream) {
   reserve_table();
   last_stream_ = (last_stream_ + 1) | 1U;
   begin_stream(stream, last_stream_);
-  stream.unsent_ = true;
   return true;
 }
 
