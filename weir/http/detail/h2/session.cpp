@@ -392,7 +392,7 @@ bool H2Session::change_send_windows(std::int64_t change, H2Event& event) {
       if (!each->windows_.change_send(change)) {
         return fail_with(H2Error::flow_control_error, event);
       }
-      link_sender(*each);
+      table_->scheduler.enqueue(*each);
     }
   }
   return false;
@@ -448,7 +448,7 @@ bool H2Session::on_window_update(const FrameEvent& frame, H2Event& event) {
   if (!stream->windows_.change_send(frame.value)) {
     return reset_with(*stream, H2Error::flow_control_error, event);
   }
-  link_sender(*stream);
+  table_->scheduler.enqueue(*stream);
   return false;
 }
 

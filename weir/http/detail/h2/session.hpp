@@ -21,6 +21,7 @@
 #include "weir/http/detail/h2/limits.hpp"
 #include "weir/http/detail/h2/priority.hpp"
 #include "weir/http/detail/h2/role.hpp"
+#include "weir/http/detail/h2/send_scheduler.hpp"
 #include "weir/http/detail/h2/settings.hpp"
 #include "weir/http/detail/h2/stream.hpp"
 #include "weir/http/detail/h2/work_account.hpp"
@@ -165,7 +166,7 @@ class H2Session {
 
   /// Marks a stream that has bytes to send. It is returned by next_sender() until `stop_sending()`.
   void want_send(H2Stream& stream) noexcept;
-  void stop_sending(H2Stream& stream) noexcept;
+  void stop_sending(H2Stream& stream) noexcept { SendScheduler::stop(stream); }
   /// Returns the stream whose bytes should be sent next, or nullptr if none may be sent.
   H2Stream* next_sender() noexcept;
   /// Returns true if the window of the connection allows DATA.
@@ -174,6 +175,7 @@ class H2Session {
   bool may_receive() const noexcept { return flow_.may_receive(); }
   /// Returns the bytes of DATA that were sent, modulo 2^32.
   std::uint32_t data_sent() const noexcept { return flow_.sent(); }
+  /// Changes the priority of a stream that is not closed.
   void set_priority(H2Stream& stream, Priority priority) noexcept;
 
   /// Begins the drain: GOAWAY that announces it, and a PING. The answer to the PING proves that the
@@ -242,11 +244,11 @@ class H2Session {
    private:
     std::uint32_t bits_ = 0;  // the identifier without its lowest bit, and a Closed of 2 bits
   };
-  // The streams that are not closed, in a block of the core: the senders of each urgency, and the
-  // streams by identifier in the buckets behind them.
+  // What only a connection with open streams needs, in a block of the core: the scheduler, and the
+  // streams by identifier in the buckets behind it.
   struct StreamTable {
     H2Stream** buckets() noexcept { return reinterpret_cast<H2Stream**>(this + 1); }
-    std::array<weir::detail::List<H2Stream>, Priority::urgency_max + 1> senders;
+    SendScheduler scheduler;
     std::uint32_t bucket_count = 0;
   };
   static constexpr std::size_t closed_count = 12;
@@ -313,7 +315,6 @@ class H2Session {
   void close(H2Stream& stream, Closed how) noexcept;
   void end_local(H2Stream& stream) noexcept;
   bool end_remote(H2Stream& stream) noexcept;
-  void link_sender(H2Stream& stream) noexcept;
   void consume_on_connection(std::uint32_t count);
   void return_connection_window();
 

@@ -133,10 +133,7 @@ std::size_t H2Session::data_allowed(const H2Stream& stream, std::size_t count) c
 }
 
 std::size_t H2Session::allowed_in_place(const H2Stream& stream, std::size_t size) noexcept {
-  if (stream.priority_.incremental && stream.linked()) {
-    const auto& senders = table_->senders[stream.priority_.urgency];
-    if (senders.front() != &stream || senders.next(stream) != nullptr) return 0;
-  }
+  if (stream.closed() || table_->scheduler.takes_turns(stream)) return 0;
   return data_allowed(stream, size);
 }
 
@@ -191,9 +188,8 @@ std::size_t H2Session::take_written(H2Stream& stream, const DataFrames& frames,
 void H2Session::end_frame(H2Stream& stream, bool ends) noexcept {
   if (ends) {
     end_local(stream);
-  } else if (stream.linked() && stream.priority_.incremental) {
-    stream.unlink();
-    link_sender(stream);
+  } else {
+    table_->scheduler.end_turn(stream);
   }
 }
 
@@ -243,39 +239,16 @@ void H2Session::return_connection_window() {
 // Senders.
 
 void H2Session::want_send(H2Stream& stream) noexcept {
-  if (stream.local_ended()) return;
-  stream.has_body_ = true;
-  link_sender(stream);
-}
-
-void H2Session::stop_sending(H2Stream& stream) noexcept {
-  stream.has_body_ = false;
-  stream.unlink();
-}
-
-/// Puts a stream that may send behind the others of its urgency.
-void H2Session::link_sender(H2Stream& stream) noexcept {
-  if (!stream.has_body_ || stream.linked() || stream.send_window() <= 0) return;
-  table_->senders[stream.priority_.urgency].push_back(stream);
+  if (!stream.local_ended()) table_->scheduler.want(stream);
 }
 
 H2Stream* H2Session::next_sender() noexcept {
   if (!flow_.may_send() || output_.size() >= limits_.output_max || failed_) return nullptr;
-  if (table_ == nullptr) return nullptr;
-  for (auto& each : table_->senders) {
-    while (H2Stream* const stream = each.front()) {
-      if (stream->send_window() > 0) return stream;
-      stream->unlink();  // WINDOW_UPDATE links it again
-    }
-  }
-  return nullptr;
+  return table_ == nullptr ? nullptr : table_->scheduler.next();
 }
 
 void H2Session::set_priority(H2Stream& stream, Priority priority) noexcept {
-  stream.priority_ = priority;
-  if (!stream.linked()) return;
-  stream.unlink();
-  link_sender(stream);
+  if (!stream.closed()) table_->scheduler.set_priority(stream, priority);
 }
 
 // The table of open streams.
