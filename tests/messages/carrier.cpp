@@ -7,8 +7,10 @@ namespace weir::tests::messages {
 
 std::vector<Carrier> all_carriers() {
   std::vector<Carrier> all;
-  for (const auto protocol : {Protocol::http_1_0, Protocol::http_1_1, Protocol::http_2}) {
+  for (const auto protocol :
+       {Protocol::http_1_0, Protocol::http_1_1, Protocol::http_2, Protocol::memory}) {
     for (const auto layer : {Layer::plain, Layer::tls}) {
+      if (protocol == Protocol::memory && layer == Layer::tls) continue;
       for (const auto way : {Way::direct, Way::proxied_http_1_1, Way::proxied_http_2}) {
         all.push_back({protocol, layer, way});
       }
@@ -18,7 +20,7 @@ std::vector<Carrier> all_carriers() {
 }
 
 std::string name_of(Protocol protocol) {
-  constexpr std::array protocols{"HTTP/1.0", "HTTP/1.1", "HTTP/2"};
+  constexpr std::array protocols{"HTTP/1.0", "HTTP/1.1", "HTTP/2", "memory"};
   return protocols.at(static_cast<std::size_t>(protocol));
 }
 

@@ -7,8 +7,9 @@
 
 namespace weir::tests::messages {
 
-/// The protocol of a client.
-enum class Protocol : std::uint8_t { http_1_0, http_1_1, http_2 };
+/// The protocol of a client. `memory` has none: requests and responses are objects, see
+/// MemoryCarrier.
+enum class Protocol : std::uint8_t { http_1_0, http_1_1, http_2, memory };
 enum class Layer : std::uint8_t { plain, tls };
 /// The way from a client to the handler: a reverse proxy speaks the named protocol with the server
 /// of the handler.
@@ -23,7 +24,7 @@ struct Carrier {
 inline bool is_direct(const Carrier& carrier) {
   return carrier.way == Way::direct;
 }
-/// Returns every combination.
+/// Returns every combination that exists. Memory has no TLS.
 std::vector<Carrier> all_carriers();
 std::string name_of(Protocol protocol);
 /// Returns "direct", or a text such as "through a proxy with HTTP/1.1".

@@ -10,6 +10,7 @@
 #include "tests/messages/carrier_tls.hpp"
 #include "tests/messages/http1_exchange.hpp"
 #include "tests/messages/http2_exchange.hpp"
+#include "tests/messages/memory_exchange.hpp"
 #include "weir/http/server/detail/accept_connections.hpp"
 #include "weir/net/tcp.hpp"
 #include "weir/task/timeout.hpp"
@@ -50,6 +51,7 @@ Deployment::Deployment(Loop& loop, const Carrier& carrier, const http::Router& r
       origin_(loop, routes, serve_options(carrier.layer, options.limits)) {}
 
 Task<Result<>> Deployment::open(Scope& scope) {
+  scope_ = &scope;
   WEIR_CO_TRY(co_await open(scope, origin_, address_));
   if (carrier_.way == Way::direct) co_return {};
   http::ReverseProxyOptions options = options_.proxy;
@@ -83,6 +85,10 @@ Task<Result<>> Deployment::open(Scope& scope, http::ServerState& server, os::Add
 Task<ReceivedResponse> Deployment::exchange_now(const SentRequest& request,
                                                 const std::vector<SentRequest>& before) {
   ReceivedResponse response;
+  if (carrier_.protocol == Protocol::memory) {
+    response = co_await exchange_memory(front(), *scope_, request, before);
+    co_return response;
+  }
   auto stream = co_await tcp::connect(address_);
   EXPECT_TRUE(stream);
   if (!stream) co_return response;

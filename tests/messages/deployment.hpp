@@ -29,8 +29,8 @@ class Deployment {
   /// Errors: those of http::open_listener().
   Task<Result<>> open(Scope& scope);
   /// Sends the request from a new client to the first server; see exchange_http1(),
-  /// exchange_http2(). On HTTP/2, the connection sends `before` first, whose responses are not
-  /// read.
+  /// exchange_http2(), exchange_memory(). On HTTP/2 and in memory, the client sends `before` first,
+  /// whose responses are not read.
   /// Returns: the response; its status is 0 if none has come within 20 s.
   /// Cancel: the client resets its connection.
   Task<ReceivedResponse> exchange(const SentRequest& request,
@@ -52,7 +52,8 @@ class Deployment {
   http::ServerState origin_;
   http::Router proxy_routes_;
   std::optional<http::ServerState> proxy_;
-  os::Address address_;  // of front()
+  os::Address address_;     // of front()
+  Scope* scope_ = nullptr;  // of open()
 };
 
 }  // namespace weir::tests::messages

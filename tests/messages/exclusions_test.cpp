@@ -88,8 +88,9 @@ std::string page() {
   }
   return "# Cases that a carrier cannot express\n\n"
          "A case of the suite of messages runs on every carrier except for those below, plain and "
-         "over TLS.\n`exclusions_test.cpp` fails if this page is not current, and prints the "
-         "current one.\n\n## Messages from a client to a handler\n" +
+         "over TLS.\nMemory has no TLS. `exclusions_test.cpp` fails if this page is not current, "
+         "and prints "
+         "the current one.\n\n## Messages from a client to a handler\n" +
          messages.text() + "\n## Messages to the client of Weir\n" + clients.text();
 }
 

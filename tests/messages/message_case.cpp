@@ -42,8 +42,13 @@ std::optional<std::string> exclusion_of(const MessageCase& test, const Carrier& 
       test.request.reading == SentRequest::Reading::after_sending) {
     return "a client of HTTP/2 has to read windows while it sends";
   }
-  if (carrier.protocol != Protocol::http_2 && !test.meanwhile.empty()) {
+  const bool is_http1 =
+      carrier.protocol == Protocol::http_1_0 || carrier.protocol == Protocol::http_1_1;
+  if (is_http1 && !test.meanwhile.empty()) {
     return "HTTP/1 has one request at a time on a connection";
+  }
+  if (carrier.protocol == Protocol::memory && !test.meanwhile.empty()) {
+    return "requests in memory share no connection";
   }
   return std::nullopt;
 }
