@@ -35,7 +35,7 @@ Task<> MemoryCarrier::serve(http::ServerState& server, std::shared_ptr<MemoryWir
 
 Task<> MemoryCarrier::serve() {
   Next next = begin();
-  if (next != Next::finish) next = co_await exchange_.run();
+  if (next != Next::finish && next != Next::upgraded) next = co_await exchange_.run();
   if (next == Next::finish) exchange_.finish();
   if (exchange_.response().failed()) co_return;
   if (!exchange_.body().ended()) std::ignore = co_await exchange_.drop_rest();
