@@ -364,6 +364,34 @@ TEST_F(ListenerDrain, PausedListenerWithClientsInAllItsSocketsServesThem) {
   run(talk());
 }
 
+// The sockets stay open in another process, which serves their clients.
+TEST_F(ListenerDrain, PausedListenerOfSocketsOfOtherProcessesEndsImmediately) {
+  for (const std::size_t count : {1U, 3U}) {
+    for (const bool accepts : {true, false}) {
+      clients_.clear();
+      loop_ = Loop::make(platform_, {}).value();
+      Sockets sockets = open(count);
+      for (const auto& each : sockets) each->set_stays_open_elsewhere(true);
+      const Endpoint address = sockets[0]->bound();
+      loop_->group().listener_registry().inherit(sockets);
+      const auto talk = [&]() -> Task<> {
+        loop_->pause_accepting();
+        tcp::Listener listener = co_await listen_locally({}, address);
+        co_await connect_each(address, 0s, 3);
+        if (accepts) {
+          const auto both = co_await all(accept_all(listener), drain_after(1s));
+          EXPECT_EQ(std::get<0>(both.value()), 0);
+        } else {
+          co_await drain_after(1s);
+          EXPECT_EQ(co_await accept_all(listener), 0);
+        }
+        EXPECT_EQ(closed_, drained_);
+      };
+      run(talk());
+    }
+  }
+}
+
 /// Returns how many of the sockets a loop accepts from.
 std::ptrdiff_t count_accepting(const std::vector<std::shared_ptr<loop::SharedListener>>& sockets) {
   return std::ranges::count_if(sockets, [](const auto& each) { return each->accepting(); });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weir/base/detail/block_pool.hpp"
+#include "weir/base/detail/state_table.hpp"
 #include "weir/net/detail/socket_block.hpp"
 
 namespace weir::tcp {
@@ -42,50 +43,77 @@ Listener::State::~State() {
   end_main_listener();
 }
 
+void Listener::State::change(AcceptState next) noexcept {
+  static constexpr weir::detail::StateTable<AcceptState, 4> table{
+      {AcceptState::unused, {AcceptState::idle}},
+      {AcceptState::idle, {AcceptState::parked, AcceptState::started}},
+      {AcceptState::parked, {AcceptState::started}},
+      {AcceptState::started, {AcceptState::idle}},
+  };
+  table.change(accept_, next);
+}
+
+void Listener::State::change(DrainState next) noexcept {
+  static constexpr weir::detail::StateTable<DrainState, 5> table{
+      {DrainState::none, {DrainState::leaving}},
+      {DrainState::leaving, {DrainState::emptying, DrainState::closed}},
+      {DrainState::emptying, {DrainState::emptying, DrainState::quiet, DrainState::closed}},
+      {DrainState::quiet, {DrainState::emptying, DrainState::quiet, DrainState::closed}},
+  };
+  table.change(drain_, next);
+}
+
 Result<> Listener::State::add_extra_listeners(
     const std::vector<std::shared_ptr<loop::SharedListener>>& additional) {
   extra_listeners_.reserve(additional.size());  // push_back() must not throw: it leaks a listener
-  const bool timer_started = empties_queues_;
+  const bool timer_started = empties_queues();
   for (const std::shared_ptr<loop::SharedListener>& each : additional) {
     WEIR_TRY(auto extra, open_extra_listener(loop_, each, *this));
     extra_listeners_.push_back(extra);
-    if (draining_) drain_extra_listener(*extra);
+    if (draining()) drain_extra_listener(*extra);
   }
-  if (empties_queues_ && !timer_started) start_quiet_timer();
+  if (empties_queues() && !timer_started) start_quiet_timer();
   // One of these sockets may be the first that is open elsewhere.
-  if (through_drain_ && loop_.draining() && !draining_) drain();
+  if (through_drain_ && loop_.draining() && !draining()) drain();
   return {};
 }
 
 /// Handles the first accept. It reports the inherited sockets whose former owner waits for it, and
 /// starts the extra listeners.
 void Listener::State::on_first_accept() {
-  if (std::exchange(accept_started_, true)) return;
+  if (accept_ != AcceptState::unused) return;
+  change(AcceptState::idle);
   std::size_t awaited = shared_ != nullptr && shared_->peer_waits_for_accept() ? 1 : 0;
   for (const ExtraListener* const each : extra_listeners_)
     awaited += each->peer_waits_for_accept() ? 1 : 0;
   loop_.group().listener_registry().on_accept_requested(awaited);
-  if (loop_.accepting_paused() && !draining_) return;
+  if (loop_.accepting_paused() && !draining()) return;
   for (ExtraListener* const each : extra_listeners_) each->begin();
 }
 
 bool Listener::State::begin(loop::AcceptOperation& operation) {
   assert(accepting_ == nullptr);
-  quiet_ = false;
+  if (drain_ == DrainState::quiet) change(DrainState::emptying);
   on_first_accept();
   if (take_ready(operation)) return true;
-  if (closed_ || is_finished()) {
-    closed_ = true;
+  if (is_finished()) change(DrainState::closed);
+  if (closed()) {
     operation.finish(Errc::closed);
     return true;
   }
-  if (main_listener_ended_ || (loop_.accepting_paused() && !draining_)) {
+  if (main_listener_ended_ || (loop_.accepting_paused() && !draining())) {
     park(operation);
     return false;
   }
   if (loop_.backend().accept(socket_, operation)) return true;
   accepting_ = &operation;
+  change(AcceptState::started);
   return false;
+}
+
+void Listener::State::on_accept_completed() noexcept {
+  accepting_ = nullptr;
+  change(AcceptState::idle);
 }
 
 /// Returns true if it has finished the operation with a connection that is available already.
@@ -116,32 +144,35 @@ bool Listener::State::has_connection() const noexcept {
 /// Returns true if a drain has nothing left to accept. All sockets stay open in another process and
 /// have ended here.
 bool Listener::State::is_finished() const noexcept {
-  return draining_ && !empties_queues_ && main_listener_ended_ && !has_connection() &&
+  return drain_ == DrainState::leaving && main_listener_ended_ && !has_connection() &&
          std::ranges::all_of(extra_listeners_, &ExtraListener::ended);
 }
 
 void Listener::State::park(loop::AcceptOperation& operation) noexcept {
   operation.pending_on(socket_);
   accepting_ = &operation;
-  parked_ = true;
+  change(AcceptState::parked);
 }
 
 /// Moves the parked accept to the backend.
 void Listener::State::unpark() {
-  if (!std::exchange(parked_, false)) return;
+  if (accept_ != AcceptState::parked) return;
+  change(AcceptState::started);
   if (loop_.backend().accept(socket_, *accepting_)) loop_.ready(*accepting_);
 }
 
 /// Wakes the pending accept if a connection is available or the drain has ended.
 void Listener::State::wake_accept() {
   if (accepting_ == nullptr) return;
-  if (is_finished()) closed_ = true;
-  if (closed_ || has_connection()) cancel(*accepting_);
+  if (is_finished()) change(DrainState::closed);
+  if (closed() || has_connection()) cancel(*accepting_);
 }
 
 void Listener::State::cancel(loop::AcceptOperation& operation) {
-  if (!parked_ || accepting_ != &operation) return loop_.backend().cancel(operation);
-  parked_ = false;
+  if (accept_ != AcceptState::parked || accepting_ != &operation) {
+    return loop_.backend().cancel(operation);
+  }
+  change(AcceptState::started);
   operation.finish(Errc::cancelled);
   loop_.ready(operation);
 }
@@ -149,10 +180,10 @@ void Listener::State::cancel(loop::AcceptOperation& operation) {
 bool Listener::State::try_recover(loop::AcceptOperation& operation) {
   // wake_accept() cancels an accept if another source has a connection, or at the end.
   if (operation.error() == Errc::cancelled) return take_ready(operation);
-  if (operation.error() != Errc::closed || closed_) return false;
+  if (operation.error() != Errc::closed || closed()) return false;
   end_main_listener();
   if (take_ready(operation)) return true;
-  closed_ = is_finished();
+  if (is_finished()) change(DrainState::closed);
   return false;
 }
 
@@ -162,7 +193,7 @@ void Listener::State::end_main_listener() {
 }
 
 bool Listener::State::hand_over(loop::Descriptor& accepted) {
-  if (handoff_queue_ == nullptr || draining_) return false;
+  if (handoff_queue_ == nullptr || draining()) return false;
   if (!balancer_->hand_over(loop_.core(), accepted)) return false;
   counters_.handed_over.add();
   return true;
@@ -170,7 +201,7 @@ bool Listener::State::hand_over(loop::Descriptor& accepted) {
 
 loop::Socket* Listener::State::adopt(loop::Descriptor accepted) {
   // A connection from a listener that refuses new ones may not receive data until it is configured.
-  if (draining_) static_cast<void>(loop_.platform().configure(accepted.value(), {}));
+  if (draining()) static_cast<void>(loop_.platform().configure(accepted.value(), {}));
   auto socket = loop_.backend().adopt(std::move(accepted), {.role = loop::SocketRole::stream});
   if (socket) return *socket;
   counters_.dropped.add();
@@ -180,13 +211,13 @@ loop::Socket* Listener::State::adopt(loop::Descriptor accepted) {
 std::error_code Listener::State::to_accept_error(std::error_code error) const noexcept {
   // The kernel fails the accepts of a Unix listener that refuses connections and has none left.
   // This also happens if another loop that shares the socket has begun to drain first.
-  const bool refusing = draining_ || (shared_ != nullptr && error == system_error(EINVAL));
-  const bool drained = closed_ || (refusing && error != Errc::cancelled);
+  const bool refusing = draining() || (shared_ != nullptr && error == system_error(EINVAL));
+  const bool drained = closed() || (refusing && error != Errc::cancelled);
   return drained ? make_error_code(Errc::closed) : error;
 }
 
 void Listener::State::resume_accepting() {
-  if (accept_started_) {
+  if (accept_ != AcceptState::unused) {
     for (ExtraListener* const each : extra_listeners_) each->begin();
   }
   if (!main_listener_ended_) unpark();
@@ -201,43 +232,48 @@ bool Listener::State::stays_open_elsewhere() const noexcept {
 
 void Listener::State::drain() {
   if (through_drain_ && !stays_open_elsewhere()) return;
-  draining_ = true;
+  change(DrainState::leaving);
   if (handoff_queue_ != nullptr) handoff_queue_->stop_receiving();
   if (shared_ != nullptr && shared_->stays_open_elsewhere()) {
     loop_.backend().stop_accepting(socket_);
-    if (parked_) end_main_listener();
+    if (accept_ == AcceptState::parked) end_main_listener();
   } else {
-    empties_queues_ = true;
+    begin_emptying();
     // If the platform cannot refuse connections, they are accepted until none comes for a
     // quiet_period.
     static_cast<void>(loop_.platform().refuse_new_connections(socket_.descriptor));
     unpark();
   }
   for (ExtraListener* const each : extra_listeners_) drain_extra_listener(*each);
-  if (empties_queues_) start_quiet_timer();
+  if (empties_queues()) start_quiet_timer();
   wake_accept();
+}
+
+void Listener::State::begin_emptying() noexcept {
+  if (drain_ == DrainState::leaving) change(DrainState::emptying);
 }
 
 void Listener::State::drain_extra_listener(ExtraListener& extra) {
   if (extra.stays_open_elsewhere()) return extra.stop();
-  empties_queues_ = true;
+  begin_emptying();
   static_cast<void>(loop_.platform().refuse_new_connections(extra.descriptor()));
-  if (accept_started_) extra.begin();
+  if (accept_ != AcceptState::unused) extra.begin();
 }
 
 void Listener::State::start_quiet_timer() noexcept {
-  quiet_ = accepting_ != nullptr;
+  change(accepting_ != nullptr ? DrainState::quiet : DrainState::emptying);
   loop_.timers().start(*this, after(loop_.now(), quiet_period));
 }
 
 void Listener::State::check_quiet() {
   // Queued connections are kept while no accept is pending. Connections from other sources are kept
   // too, because wake_accept() has already woken the accept for them.
-  if (accepting_ == nullptr || has_connection() || (!quiet_ && --rounds_left_ > 0)) {
+  if (accepting_ == nullptr || has_connection() ||
+      (drain_ != DrainState::quiet && --rounds_left_ > 0)) {
     start_quiet_timer();
     return;
   }
-  closed_ = true;
+  change(DrainState::closed);
   cancel(*accepting_);
 }
 
@@ -259,64 +295,71 @@ ExtraListener::ExtraListener(Loop& loop, loop::Socket& socket,
       loop_(loop),
       socket_(&socket),
       shared_(std::move(shared)),
-      observer_(&observer) {
+      observer_(observer) {
   shared_->begin_accepting();
 }
 
+void ExtraListener::change(State next) noexcept {
+  static constexpr weir::detail::StateTable<State, 5> table{
+      {State::unused, {State::accepting, State::ended, State::closed}},
+      {State::accepting, {State::holding, State::ended, State::closed}},
+      {State::holding, {State::accepting, State::closed}},
+      {State::ended, {State::closed}},
+  };
+  table.change(state_, next);
+}
+
 void ExtraListener::begin() {
-  if (std::exchange(started_, true) || ended_) return;
-  accept_next();
+  if (state_ == State::unused) accept_next();
 }
 
 loop::Descriptor ExtraListener::take() {
-  assert(has_connection_);
-  has_connection_ = false;
+  assert(has_connection());
   loop::Descriptor taken = std::move(accepted);
-  if (!ended_) accept_next();
+  accept_next();
   return taken;
 }
 
 void ExtraListener::stop() {
-  if (ended_) return;
+  if (state_ == State::ended) return;
   loop_.backend().stop_accepting(*socket_);
-  if (!started_) end();
+  if (state_ == State::unused) end();
 }
 
 void ExtraListener::accept_next() {
-  accept_pending_ = !loop_.backend().accept(*socket_, *this);
-  if (!accept_pending_) on_accepted();
+  change(State::accepting);
+  if (loop_.backend().accept(*socket_, *this)) on_accepted();
 }
 
 void ExtraListener::on_accepted() {
   if (error()) {
     end();
   } else {
-    has_connection_ = true;
+    change(State::holding);
   }
 }
 
 void ExtraListener::end() {
-  if (std::exchange(ended_, true)) return;
+  change(State::ended);
   shared_->end_accepting();
 }
 
 void ExtraListener::on_completed(loop::Runnable& self) {
   auto& extra = static_cast<ExtraListener&>(static_cast<loop::AcceptOperation&>(self));
-  extra.accept_pending_ = false;
-  if (extra.observer_ == nullptr) return extra.destroy_self();
+  if (extra.state_ == State::closed) return extra.destroy_self();
   extra.on_accepted();
-  extra.observer_->on_change();
+  extra.observer_.on_change();
 }
 
 void ExtraListener::close() {
-  observer_ = nullptr;
-  if (accept_pending_) loop_.backend().cancel(*this);
+  const State before = state_;
+  change(State::closed);
+  if (before == State::accepting) loop_.backend().cancel(*this);
   accepted.reset();
-  has_connection_ = false;
   loop_.backend().close(*std::exchange(socket_, nullptr));
-  end();
+  if (before != State::ended) shared_->end_accepting();
   shared_.reset();
-  if (!accept_pending_) destroy_self();
+  if (before != State::accepting) destroy_self();
 }
 
 void ExtraListener::destroy_self() {

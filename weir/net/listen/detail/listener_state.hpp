@@ -1,6 +1,7 @@
 // The state behind a Listener: its sockets, and its drain without lost connections.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -31,7 +32,7 @@ class ExtraListener : loop::AcceptOperation {
 
   /// Begins to accept, unless it has begun already.
   void begin();
-  bool has_connection() const noexcept { return has_connection_; }
+  bool has_connection() const noexcept { return state_ == State::holding; }
   /// Returns the accepted connection and accepts the next one. Requires has_connection().
   loop::Descriptor take();
 
@@ -42,13 +43,27 @@ class ExtraListener : loop::AcceptOperation {
   /// Takes no more connections from the kernel's queue. take() still returns an accepted one.
   void stop();
   /// Returns true if no more connections come.
-  bool ended() const noexcept { return ended_ && !has_connection_; }
+  bool ended() const noexcept { return state_ == State::ended; }
   int descriptor() const noexcept { return socket_->descriptor; }
 
   /// Closes the socket. The owner does not use the object after this call.
   void close();
 
  private:
+  // The life of an extra listener. close() leads from each state to `closed`.
+  //
+  //   unused --begin()--> accepting --a connection--> holding --take()--> accepting
+  //   unused --stop()--> ended
+  //   accepting --an error, or no more connections after stop()--> ended
+  enum class State : std::uint8_t {
+    unused,     // nothing has been accepted yet
+    accepting,  // the loop still has to call on_completed()
+    holding,    // a connection waits for take()
+    ended,      // no more connections come
+    closed,     // the socket is closed; the object is destroyed when the last accept has completed
+  };
+
+  void change(State next) noexcept;
   void accept_next();
   void on_accepted();
   static void on_completed(loop::Runnable& self);
@@ -58,11 +73,8 @@ class ExtraListener : loop::AcceptOperation {
   Loop& loop_;
   loop::Socket* socket_;
   std::shared_ptr<loop::SharedListener> shared_;
-  Observer* observer_;
-  bool started_ = false;
-  bool accept_pending_ = false;  // true while the loop still has to call on_completed()
-  bool has_connection_ = false;
-  bool ended_ = false;
+  Observer& observer_;
+  State state_ = State::unused;
 };
 
 /// Returns an extra listener on `shared`, an element of ListenerRegistry::Listener::additional. The
@@ -105,12 +117,12 @@ class Listener::State final : loop::Timer,
   /// Starts an accept. Returns true if it finished immediately.
   bool begin(loop::AcceptOperation& operation);
   /// The awaiter calls this when its operation has finished and the loop resumes it.
-  void on_accept_completed() noexcept { accepting_ = nullptr; }
+  void on_accept_completed() noexcept;
   void cancel(loop::AcceptOperation& operation);
   /// Returns true if it has completed a failed accept with a connection from another source.
   bool try_recover(loop::AcceptOperation& operation);
   /// Returns true if no source gives connections any more.
-  bool closed() const noexcept { return closed_; }
+  bool closed() const noexcept { return drain_ == DrainState::closed; }
 
   /// Returns true if the connection accepted last came from another core, and resets the flag.
   bool take_handed_off_flag() noexcept { return std::exchange(handed_off_, false); }
@@ -123,6 +135,35 @@ class Listener::State final : loop::Timer,
   std::error_code to_accept_error(std::error_code error) const noexcept;
 
  private:
+  // The accept of the listener. One that finishes immediately does not leave `idle`.
+  //
+  //   unused --the first accept--> idle <--resumed-- started
+  //   idle --begin()--> started
+  //   idle --begin() during a pause, or without the main socket--> parked
+  //   parked --unpark() or cancel()--> started
+  enum class AcceptState : std::uint8_t {
+    unused,   // no accept has begun
+    idle,     // no accept is pending
+    parked,   // accepting_ waits here and not in the backend
+    started,  // accepting_ waits in the backend, or has finished and will be resumed
+  };
+
+  // The drain of the listener; it is independent of the accept.
+  //
+  //   none --drain()--> leaving --all sockets have ended--> closed
+  //   leaving --a socket is open in this process alone--> emptying
+  //   emptying, quiet --a quiet_period begins while an accept is pending--> quiet
+  //   quiet --another accept begins, or none is pending--> emptying
+  //   quiet --the quiet_period ends--> closed
+  //   emptying --rounds_max have passed--> closed
+  enum class DrainState : std::uint8_t {
+    none,
+    leaving,   // other processes keep all sockets open; none has to be emptied
+    emptying,  // the drain waits for a quiet_period without connections
+    quiet,     // the same accept has been pending since the quiet_period began
+    closed,    // no source gives connections any more
+  };
+
   // An accept must have waited for this time without a connection before a drained listener closes.
   // A handshake that was in progress when new ones were refused completes within a round trip.
   static constexpr Duration quiet_period = std::chrono::milliseconds(50);
@@ -138,6 +179,13 @@ class Listener::State final : loop::Timer,
   }
   static void on_quiet_timer(loop::Timer& self) { static_cast<State&>(self).check_quiet(); }
 
+  void change(AcceptState next) noexcept;
+  void change(DrainState next) noexcept;
+  bool draining() const noexcept { return drain_ != DrainState::none; }
+  bool empties_queues() const noexcept {
+    return drain_ == DrainState::emptying || drain_ == DrainState::quiet;
+  }
+  void begin_emptying() noexcept;
   void on_first_accept();
   bool take_ready(loop::AcceptOperation& operation);
   bool has_connection() const noexcept;
@@ -164,14 +212,10 @@ class Listener::State final : loop::Timer,
   loop::AcceptOperation* accepting_ = nullptr;  // the pending accept
   int rounds_left_ = rounds_max;
   bool through_drain_;
-  bool accept_started_ = false;       // true after the first accept
-  bool parked_ = false;               // true if accepting_ waits here and not in the backend
+  AcceptState accept_ = AcceptState::unused;
+  DrainState drain_ = DrainState::none;
   bool main_listener_ended_ = false;  // true if no more connections come from the socket
-  bool quiet_ = false;  // true if the same accept has been pending since the quiet_period began
-  bool draining_ = false;
-  bool empties_queues_ = false;  // true if the drain waits for a quiet_period without connections
-  bool closed_ = false;          // true after the drain
-  bool handed_off_ = false;      // see take_handed_off_flag()
+  bool handed_off_ = false;           // see take_handed_off_flag()
 };
 
 /// Listens like listen(), but a drain of the loop does not close the listener. It accepts until its
