@@ -192,6 +192,22 @@ Task<> a_piece_of_an_answer(CancelInjector& injector, SweepEnvironment& env) {
   EXPECT_EQ(said.ends_with("\r\n0\r\n\r\n"), whole) << said.size();
 }
 
+Task<http::Response> hint(http::Request& request, CancelInjector* injector) {
+  http::Headers links;
+  std::ignore = links.add("Link", "</a.css>; rel=preload");
+  auto sending = request.send_interim(http::Status::early_hints, links);
+  const auto sent = co_await injector->run_with_cancel(std::move(sending));
+  EXPECT_TRUE(sent) << "a cancellation does not affect it";
+  co_return http::text("hinted");
+}
+
+Task<> an_interim_response(CancelInjector& injector, SweepEnvironment& env) {
+  http::Router router;
+  router.get("/", [&](http::Request& request) { return hint(request, &injector); });
+  const std::string said = co_await ask(env, router, get, {});
+  EXPECT_TRUE(said.starts_with("HTTP/1.1 103 ") && said.ends_with("hinted")) << said;
+}
+
 Task<http::Response> pass_on(http::Request& request, http::Next next, CancelInjector* injector) {
   auto response = co_await injector->run_with_cancel(next(request));
   co_return response;
@@ -252,6 +268,7 @@ constexpr std::array of_http = {
     SweepCase{"http::Request::body_view", the_view_of_a_body},
     SweepCase{"http::Request::read", a_piece_of_a_body},
     SweepCase{"http::BodySink::write", a_piece_of_an_answer},
+    SweepCase{"http::Request::send_interim", an_interim_response},
     SweepCase{"http::Next::operator()", the_answer_behind_middleware},
     SweepCase{"http::IdempotencyKeys::operator()", the_answer_to_an_idempotency_key},
     SweepCase{"http::listen_and_serve", serving},

@@ -5,6 +5,7 @@
 #include "weir/http/client/client_limits.hpp"
 #include "weir/http/client/client_request.hpp"
 #include "weir/http/client/client_response.hpp"
+#include "weir/http/client/interim_response.hpp"
 #include "weir/http/client/cookie_jar.hpp"
 #include "weir/http/client/request_methods.hpp"
 #include "weir/http/matching/arguments.hpp"

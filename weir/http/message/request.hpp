@@ -303,12 +303,12 @@ class Request {
   /// Returns the scope of this request. An example of its tasks is one that sends a body:
   /// `client.send(request.scope(), std::move(upload))`. They are cancelled when the handler
   /// returns, or, if its response is that of duplex(), when the function of the response returns.
-  /// The request lives until they have ended. A failure of a task is logged. Only a handler that is
-  /// a task, or the function that writes the response, calls it (asserted). Errors: throws
-  /// std::bad_alloc.
+  /// The request lives until they have ended. A failure of a task is logged.
+  /// Only a handler that is a task, or the function that writes the response, calls it (asserted).
+  /// Errors: throws std::bad_alloc.
   Scope& scope() const;
-  /// Sends an interim response (RFC 9110 §15.2) before the response of the handler, such as 103
-  /// (Early Hints) with its Link headers. 100 is sent to a client that waits for it at most once. A
+  /// Sends an interim response before the response of the handler (RFC 9110 §15.2). An example is
+  /// 103 (Early Hints) with its Link headers. A client that waits for 100 gets it only once. A
   /// client of HTTP/1.0 gets none.
   /// Errors: Errc::bad_input for another status than 1xx, and for 101; Errc::closed if the response
   /// has begun; Errc::unsupported without a server; those of the connection.

@@ -36,8 +36,8 @@ namespace {
 constexpr std::uint64_t whole_body_max = 16 * 1024;
 constexpr Status loop_detected{508};  // RFC 5842 §7.2
 
-/// A request on its way to an upstream. One with a body has an object of its own, because the task
-/// that sends the body may run longer than the handler; see Request::scope().
+/// A request on its way to an upstream. The handler, the task that sends its body and the function
+/// that writes the response share it; see Request::scope().
 struct Upload {
   Upload(Request& of, BodySource& body, ProxyCore& core)
       : request(of), source(body), proxied(core), client(proxied.slot()) {}
@@ -234,19 +234,16 @@ Task<> read_trailers(ClientResponse& response) {
 /// destroys parameters in their order, and the end of the request may end the client of the
 /// response.
 struct Passage {
-  std::shared_ptr<Upload> upload;             // of a request with a body
-  std::optional<ProxyCore::Request> request;  // of one without
-  ClientResponse response;                    // destroyed first
-  std::string begin = {};                     // bytes of the body that were read already
-
-  ProxyCore::Slots::Slot& slot() noexcept { return (upload ? upload->proxied : *request).slot(); }
+  std::shared_ptr<Upload> upload;
+  ClientResponse response;  // destroyed first
+  std::string begin = {};   // bytes of the body that were read already
 };
 
 /// Sends the body, or the `length` bytes of it.
 Task<Result<>> send_response_body(BodySink& sink, Passage passage,
                                   std::optional<std::uint64_t> length) {
   ClientResponse& response = passage.response;
-  ClientSide client(passage.slot());
+  ClientSide client(passage.upload->proxied.slot());
   if (!passage.begin.empty()) {
     if (auto sent = co_await sink.write(passage.begin); !sent) co_return sent;
   }
@@ -267,7 +264,7 @@ Task<Result<>> send_response_body(BodySink& sink, Passage passage,
 Body streamed(Passage passage, std::optional<std::uint64_t> length,
               const ReverseProxyOptions& options) {
   std::optional<Duration> duplex;
-  if (passage.upload && passage.upload->running) duplex = options.client.limits.body_timeout;
+  if (passage.upload->running) duplex = options.client.limits.body_timeout;
   auto function = [passage = std::move(passage), length](BodySink& sink) mutable {
     return send_response_body(sink, std::move(passage), length);
   };
@@ -279,8 +276,7 @@ Body streamed(Passage passage, std::optional<std::uint64_t> length,
 /// response.
 /// Errors: those of ClientResponse::read(); Errc::timed_out if nothing has arrived.
 Task<Result<Bytes>> read_next(Passage& passage) {
-  const Upload* const upload = passage.upload.get();
-  const bool goes_on = upload != nullptr && upload->running && !upload->ended;
+  const bool goes_on = passage.upload->running && !passage.upload->ended;
   if (!goes_on) return passage.response.read();
   return timeout(Duration::zero(), passage.response.read());
 }
@@ -453,20 +449,14 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
   const ScopedBody passed_on(request, body_to_pass_on(request));
   Loop& loop = *(co_await this_context()).loop;
   ProxyCore& core = core_of(loop);
-  std::optional<Upload> without_body;
-  std::shared_ptr<Upload> with_body;
-  if (request.body_length().has_body()) {
-    with_body = std::make_shared<Upload>(request, request.body_source(), core);
-  } else {
-    without_body.emplace(request, request.body_source(), core);
-  }
-  Upload& upload = with_body ? *with_body : *without_body;
-  ProxyCore::Request& proxied = upload.proxied;
+  const bool has_body = request.body_length().has_body();
+  const auto upload = std::make_shared<Upload>(request, request.body_source(), core);
+  ProxyCore::Request& proxied = upload->proxied;
   if (is_websocket) {
     const Result<> taken = co_await proxied.take_websocket_slot(request);
     if (!taken) co_return failure(taken.error());
   } else if (const auto bytes = bytes_read_first(request, core, options)) {
-    const Result<> start = co_await read_start(upload, *bytes);
+    const Result<> start = co_await read_start(*upload, *bytes);
     if (!start) co_return Response(to_status(start.error()));
   }
   if (!is_websocket && !proxied.try_take_slot(request)) {
@@ -479,11 +469,11 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
     if (!index) break;
     auto url = upstream_url(state.upstreams[*index], request, options);
     if (!url) co_return Response(to_status(url.error()));
-    upload.start_max = proxied.may_speak_http2(*url) ? options.short_body_max : 0;
-    auto made = request_of(upload, std::move(*url), options);
+    upload->start_max = proxied.may_speak_http2(*url) ? options.short_body_max : 0;
+    auto made = request_of(*upload, std::move(*url), options);
     if (!made) co_return Response(to_status(made.error()));
     ClientRequest& sent = *made;
-    if (with_body) set_request_body(with_body, sent);
+    if (has_body) set_request_body(upload, sent);
     Result<ClientResponse> response = fail(Errc::closed);
     if (is_websocket) {
       auto answer = co_await detail::ask_for_websocket(request, std::move(sent), proxied, options);
@@ -494,7 +484,7 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
                                             options);
       }
       response = refusal_of(std::move(answer));
-    } else if (with_body) {
+    } else if (has_body) {
       response = co_await proxied.client().send(request.scope(), std::move(sent));
     } else {
       response = co_await proxied.client().send(std::move(sent));
@@ -504,18 +494,16 @@ Task<Response> ReverseProxy::operator()(Request& request) const {
       if (is_websocket && would_open_websocket(request.version(), *response)) {
         co_return Response(make_error_code(ClientError::bad_response));
       }
-      Passage passed{with_body, std::nullopt, std::move(*response)};
-      if (!with_body) passed.request.emplace(std::move(proxied));
-      with_body.reset();
+      Passage passed{upload, std::move(*response)};
       auto passing = pass_on(std::move(passed), request.method(), state.upstreams[*index], options);
       co_return co_await std::move(passing);
     }
     error = response.error();
-    if (const auto own = client_failure(error, upload)) co_return Response(*own);
-    if (is_upstream_failure(error, upload, loop.now())) proxied.record_failure();
-    if (!may_try_another(error, request, upload)) break;
+    if (const auto own = client_failure(error, *upload)) co_return Response(*own);
+    if (is_upstream_failure(error, *upload, loop.now())) proxied.record_failure();
+    if (!may_try_another(error, request, *upload)) break;
     // The client has repeated a request itself if nothing has asked for its body.
-    if (error == ClientError::not_processed && upload.begun) proxied.try_again();
+    if (error == ClientError::not_processed && upload->begun) proxied.try_again();
   }
   co_return failure(error);
 }
