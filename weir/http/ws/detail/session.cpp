@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "weir/base/detail/state_table.hpp"
+
 namespace weir::http {
 namespace {
 
@@ -42,10 +44,20 @@ bool is_valid_close_code(WebSocketCloseCode code) noexcept {
   return number >= 1000 && number <= 1014 && (number < 1004 || number > 1006);
 }
 
+void WsSession::change(Closing next) noexcept {
+  static constexpr weir::detail::StateTable<Closing, 6> table{
+      {Closing::open, {Closing::sent, Closing::received, Closing::failing}},
+      {Closing::sent, {Closing::closed, Closing::failed}},
+      {Closing::received, {Closing::closed}},
+      {Closing::failing, {Closing::failed}},
+  };
+  table.change(closing_, next);
+}
+
 WsEvent WsSession::next(MutableBytes input) noexcept {
   WsEvent event;
-  if (failed_) fail_with(code_, event);
-  if (failed_ || close_received_) {
+  if (failed()) fail_with(code_, event);
+  if (failed() || close_received()) {
     event.consumed = input.size();
     return event;
   }
@@ -90,8 +102,8 @@ bool WsSession::on_payload(const WsFrameEvent& frame, WsEvent& event) noexcept {
   event.is_text = frame.opcode == WsOpcode::text;
   event.compressed = frame.compressed;
   event.bytes = event.is_text && !frame.compressed ? check_text(frame) : frame.bytes;
-  event.ends = frame.last && frame.ends && !failed_;
-  if (event.bytes.empty() && !event.ends) return failed_ && fail_with(code_, event);
+  event.ends = frame.last && frame.ends && !failed();
+  if (event.bytes.empty() && !event.ends) return failed() && fail_with(code_, event);
   event.kind = WsEvent::Kind::message;
   event.begins = begins_;
   begins_ = false;
@@ -133,8 +145,8 @@ bool WsSession::on_close(Bytes payload, WsEvent& event) noexcept {
     if (!is_valid || !reason.complete()) return fail_with(WebSocketCloseCode::invalid_data, event);
   }
   event.kind = WsEvent::Kind::close;
-  close_received_ = true;
-  answer_close(event.code);
+  code_ = event.code;
+  change(closing_ == Closing::sent ? Closing::closed : Closing::received);
   return true;
 }
 
@@ -148,14 +160,9 @@ bool WsSession::fail_with(WebSocketCloseCode code, WsEvent& event) noexcept {
 }
 
 void WsSession::fail(WebSocketCloseCode code) noexcept {
-  failed_ = true;
-  answer_close(code);
-}
-
-/// Sends one Close at most (RFC 6455 §5.5.1).
-void WsSession::answer_close(WebSocketCloseCode code) noexcept {
+  if (failed()) return;
   code_ = code;
-  close_due_ = !close_sent_;
+  change(closing_ == Closing::sent ? Closing::failed : Closing::failing);
 }
 
 /// Keeps the payload for a pong. An older one that waits is replaced (RFC 6455 §5.5.3).
@@ -172,8 +179,7 @@ char* WsSession::write_control(const std::optional<WsMaskKey>& mask, char* out) 
     pong_due_ = false;
     return write_ws_control(WsOpcode::pong, Bytes(pong_).first(pong_size_), mask, out);
   }
-  close_due_ = false;
-  close_sent_ = true;
+  change(closing_ == Closing::received ? Closing::closed : Closing::failed);
   return write_close_frame(code_, {}, mask, out);
 }
 
@@ -200,7 +206,7 @@ char* WsSession::write_close(WebSocketCloseCode code, std::string_view reason,
   assert(may_send());
   assert(code == WebSocketCloseCode::no_status || is_valid_close_code(code));
   pong_due_ = false;
-  close_sent_ = true;
+  change(Closing::sent);
   return write_close_frame(code, sendable(reason), mask, out);
 }
 

@@ -71,23 +71,27 @@ class WsSession {
   /// either direction, and nothing is due.
   bool at_rest() const noexcept {
     return between_frames() && !within_message() && !sends_message_ && !has_control() &&
-           !close_sent_ && !close_received_ && !failed_;
+           closing_ == Closing::open;
   }
   /// Returns true if a message that is sent in several frames has begun and not ended.
   bool sends_message() const noexcept { return sends_message_; }
-  bool close_received() const noexcept { return close_received_; }
+  bool close_received() const noexcept {
+    return closing_ == Closing::received || closing_ == Closing::closed;
+  }
   /// Lets the session fail, because a compressed message is invalid or too large.
   void reject(WebSocketCloseCode code) noexcept { fail(code); }
-  bool failed() const noexcept { return failed_; }
+  bool failed() const noexcept {
+    return closing_ == Closing::failing || closing_ == Closing::failed;
+  }
 
   // Output. The members write one frame or one header, and return its end. A client passes a fresh
   // mask for each, a server none.
 
   /// Returns true if messages, pings and write_close() are allowed: no Close was sent or received,
   /// and the session has not failed.
-  bool may_send() const noexcept { return !close_sent_ && !close_due_; }
+  bool may_send() const noexcept { return closing_ == Closing::open; }
   /// Returns true if write_control() has a frame to write.
-  bool has_control() const noexcept { return pong_due_ || close_due_; }
+  bool has_control() const noexcept { return pong_due_ || close_due(); }
   /// Writes the pong for the newest ping, or the Close that answers the peer or its violation.
   /// `out` has room for ws_control_frame_max bytes. has_control() is true.
   char* write_control(const std::optional<WsMaskKey>& mask, char* out) noexcept;
@@ -103,11 +107,33 @@ class WsSession {
   /// ws_control_frame_max bytes. may_send() is true.
   char* write_close(WebSocketCloseCode code, std::string_view reason,
                     const std::optional<WsMaskKey>& mask, char* out) noexcept;
-  bool close_sent() const noexcept { return close_sent_; }
+  bool close_sent() const noexcept { return closing_ == Closing::sent || finished(); }
   /// Returns true if the carrier can end the connection: nothing more is sent or received.
-  bool finished() const noexcept { return close_sent_ && (close_received_ || failed_); }
+  bool finished() const noexcept {
+    return closing_ == Closing::closed || closing_ == Closing::failed;
+  }
 
  private:
+  // The closing handshake (RFC 6455 §7.1). A violation by the peer fails the connection (§7.1.7).
+  // Each end sends at most one Close (§5.5.1).
+  //
+  //   open --write_close()--> sent --the Close of the peer--> closed
+  //   open --the Close of the peer--> received --write_control()--> closed
+  //   open --a violation--> failing --write_control()--> failed
+  //   sent --a violation--> failed
+  enum class Closing : std::uint8_t {
+    open,
+    sent,      // the own Close was sent first
+    received,  // the peer has sent its Close first, and the answer is due
+    failing,   // the peer has violated the protocol or a limit, and the own Close is due
+    closed,    // both ends have sent a Close
+    failed,    // the peer has violated the protocol or a limit, and the own Close was sent
+  };
+
+  void change(Closing next) noexcept;
+  bool close_due() const noexcept {
+    return closing_ == Closing::received || closing_ == Closing::failing;
+  }
   // Each handler returns true if there is an event for the carrier.
   bool handle(const WsFrameEvent& frame, WsEvent& event) noexcept;
   std::uint64_t bytes_max(bool compressed) const noexcept;
@@ -117,7 +143,6 @@ class WsSession {
   Bytes check_text(const WsFrameEvent& frame) noexcept;
   bool fail_with(WebSocketCloseCode code, WsEvent& event) noexcept;
   void fail(WebSocketCloseCode code) noexcept;
-  void answer_close(WebSocketCloseCode code) noexcept;
   void answer_ping(Bytes payload) noexcept;
 
   const WebSocketLimits& limits_;
@@ -126,10 +151,7 @@ class WsSession {
   Utf8Checker utf8_;
   bool begins_ = false;         // no part of the message has been returned
   bool sends_message_ = false;  // the next frame of a message is a continuation
-  bool close_received_ = false;
-  bool close_due_ = false;
-  bool close_sent_ = false;
-  bool failed_ = false;
+  Closing closing_ = Closing::open;
   bool pong_due_ = false;
   WebSocketCloseCode code_ =
       WebSocketCloseCode::no_status;  // of the Close that is due, and of the failure
