@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weir/base/detail/memory_sizes.hpp"
+#include "weir/base/detail/state_table.hpp"
 
 namespace weir::http {
 namespace {
@@ -70,6 +71,61 @@ WsActivity::WsActivity(WsConnection& owner, WsRole role, const WebSocketLimits& 
       receive(owner),
       send(owner) {}
 
+void WsActivity::change(ReceiveState next) noexcept {
+  using enum ReceiveState;
+  static constexpr weir::detail::StateTable<ReceiveState, 3> table{
+      {idle, {pending}},
+      {pending, {idle, ending}},
+      {ending, {idle, pending}},
+  };
+  table.change(receive_state, next);
+}
+
+void WsActivity::change(ResultPlace next) noexcept {
+  using enum ResultPlace;
+  static constexpr weir::detail::StateTable<ResultPlace, 4> table{
+      {none, {in_input, in_message}},
+      {in_input, {none, lent}},
+      {lent, {none}},
+      {in_message, {none}},
+  };
+  table.change(result_place, next);
+}
+
+void WsConnection::change(HandlerState next) noexcept {
+  using enum HandlerState;
+  static constexpr weir::detail::StateTable<HandlerState, 4> table{
+      {open, {told, dropping}},
+      {told, {dropping}},
+      {dropping, {finished}},
+  };
+  table.change(handler_state_, next);
+}
+
+void WsConnection::change(PingState next) noexcept {
+  using enum PingState;
+  static constexpr weir::detail::StateTable<PingState, 3> table{
+      {none, {due}},
+      {due, {sent, none}},
+      {sent, {none}},
+  };
+  table.change(ping_, next);
+}
+
+void WsConnection::set_told() noexcept {
+  if (handler_state_ == HandlerState::open) change(HandlerState::told);
+}
+
+void WsConnection::set_dropping() noexcept {
+  if (handler_state_ < HandlerState::dropping) change(HandlerState::dropping);
+}
+
+/// Bytes of the peer have arrived.
+void WsConnection::on_heard() noexcept {
+  heard_ = loop().now();
+  if (ping_ == PingState::sent) change(PingState::none);
+}
+
 WsConnection::WsConnection(AnyStream stream, WsRole role, const WebSocketLimits& limits,
                            Buffer input, std::unique_ptr<const std::string> subprotocol,
                            CancelSource* parent, std::unique_ptr<WsDeflate> deflate)
@@ -111,7 +167,7 @@ std::string_view WsConnection::close_reason() const noexcept {
 }
 
 bool WsConnection::may_send() const noexcept {
-  if (broken_ || error()) return false;
+  if (lost_ || error()) return false;
   return activity_ == nullptr || (activity_->session.may_send() && !activity_->close_order);
 }
 
@@ -127,23 +183,31 @@ WsActivity& WsConnection::activate() {
     if (reader_ != nullptr) queue();  // it goes on with a receive
   }
   activity_->used = true;
-  activity_->going_idle = false;
+  if (activity_->receive_state == WsActivity::ReceiveState::ending) {
+    activity_->change(WsActivity::ReceiveState::pending);
+  }
   return *activity_;
 }
 
 bool WsConnection::can_rest() const noexcept {
   const WsActivity& a = *activity_;
-  const bool result_in_use =
-      a.has_result || a.lent.owns_memory() || a.result_in_input || a.result_in_message;
-  return !error() && !broken_ && !result_in_use && !a.queued && !a.writing && !a.ping_due &&
-         a.output.empty() && a.topics.empty() && a.senders.empty() && a.input.empty() &&
-         !a.has_held && !a.close_order && a.session.at_rest();
+  const bool result_in_use = a.has_result || a.result_place != WsActivity::ResultPlace::none;
+  return !error() && !lost_ && !result_in_use && !a.queued && !a.writing &&
+         ping_ != PingState::due && a.output.empty() && a.topics.empty() && a.senders.empty() &&
+         a.input.empty() && !a.has_held() && !a.close_order && a.session.at_rest();
 }
 
 /// Begins the end of the activity.
 void WsConnection::rest() noexcept {
-  if (!activity_->receiving) return end_activity();
-  activity_->going_idle = true;
+  switch (activity_->receive_state) {
+    case WsActivity::ReceiveState::idle:
+      return end_activity();
+    case WsActivity::ReceiveState::pending:
+      activity_->change(WsActivity::ReceiveState::ending);
+      break;
+    case WsActivity::ReceiveState::ending:
+      break;
+  }
   cancel_operation(*stream_, activity_->receive);
 }
 
@@ -155,13 +219,15 @@ void WsConnection::end_activity() noexcept {
 
 /// Lets run() follow in the ready queue.
 void WsConnection::queue() noexcept {
-  if (activity_ == nullptr || ended_ || std::exchange(activity_->queued, true)) return;
+  if (activity_ == nullptr || is_finished()) return;
+  if (std::exchange(activity_->queued, true)) return;
   loop().ready(*activity_);
 }
 
 /// Lets run() follow in the next turn, so that a peer that never waits does not fill a turn.
 void WsConnection::queue_next_turn() noexcept {
-  if (activity_ == nullptr || ended_ || std::exchange(activity_->queued, true)) return;
+  if (activity_ == nullptr || is_finished()) return;
+  if (std::exchange(activity_->queued, true)) return;
   loop().ready_next_turn(*activity_);
 }
 
@@ -169,12 +235,12 @@ void WsConnection::queue_next_turn() noexcept {
 void WsConnection::run() {
   // A pending receive reports the end of the connection behind the last bytes. A reader that still
   // gets a message waits for that receive.
-  const bool has_message = activity_->has_held && reader_ != nullptr;
-  if (activity_->hung_up && !activity_->receiving && !has_message && !error()) {
+  const bool has_message = activity_->has_held() && reader_ != nullptr;
+  if (activity_->hung_up && !activity_->receiving() && !has_message && !error()) {
     lose(system_error(ECONNRESET));
   }
   pump_output();
-  if (drops_) {
+  if (drops()) {
     drop_input();
   } else if (reader_ != nullptr) {
     read_on();
@@ -183,7 +249,7 @@ void WsConnection::run() {
   }
   if (!error()) return;
   if (!activity_->failed.is_set()) activity_->failed.set();
-  if (reader_ == nullptr && lost_ && !told_) handler_.cancel();
+  if (reader_ == nullptr && lost_ && handler_state_ == HandlerState::open) handler_.cancel();
 }
 
 // The timer.
@@ -195,7 +261,7 @@ void WsConnection::arm(Instant now) noexcept {
     next = std::min(after(now, check_interval), activity_->close_until);
   } else if (limits_.ping_interval != Duration::max()) {
     next = after(heard_, limits_.ping_interval);
-    if (pinged_) next = after(next, limits_.pong_timeout);
+    if (ping_ == PingState::sent) next = after(next, limits_.pong_timeout);
   }
   loop().timers().start(*this, std::max(next, now));
 }
@@ -212,13 +278,14 @@ void WsConnection::check() {
   if (now >= a.close_until) {
     abort(make_error_code(Errc::timed_out));
     a.close_until = never;
-    if ((!told_ && reader_ == nullptr) || draining_) handler_.cancel();
+    const bool handler_unaware = handler_state_ == HandlerState::open && reader_ == nullptr;
+    if (handler_unaware || draining_) handler_.cancel();
   }
-  if ((a.writing || blocks_topic()) && !broken_) {
+  if ((a.writing || blocks_topic()) && !lost_) {
     const std::size_t taken = a.writing ? sent_of(*stream_, a.send) : 0;
     if (taken != std::exchange(a.progress, taken)) {
       a.progress_since = now;
-      if (!pinged_) heard_ = now;
+      if (ping_ != PingState::sent) heard_ = now;
     }
     if (now >= after(a.progress_since, limits_.write_timeout)) {
       abort(make_error_code(Errc::timed_out));
@@ -236,10 +303,12 @@ void WsConnection::check_ping(Instant now) {
   if (limits_.ping_interval == Duration::max()) return;
   const Instant ping = after(heard_, limits_.ping_interval);
   if (now < ping) return;
-  if (!pinged_) {
-    if (may_send()) activate().ping_due = true;
+  if (ping_ != PingState::sent) {
+    if (ping_ == PingState::due || !may_send()) return;
+    activate();
+    change(PingState::due);
   } else if (now >= after(ping, limits_.pong_timeout)) {
-    const bool listens = activity_ == nullptr || activity_->receiving;
+    const bool listens = activity_ == nullptr || activity_->receiving();
     if (listens) abort(make_error_code(Errc::timed_out));
   }
 }
@@ -251,15 +320,15 @@ void WsConnection::set_error(std::error_code error) noexcept {
   WsActivity& a = *activity_;
   if (a.error) return;
   a.error = error;
-  a.has_held = false;
+  a.held = {};
   if (a.close_until == never) a.close_until = after(loop().now(), limits_.close_timeout);
-  if (a.receiving) cancel_operation(*stream_, a.receive);
+  if (a.receiving()) cancel_operation(*stream_, a.receive);
   queue();
 }
 
 /// Ends the connection, because the stream has failed.
 void WsConnection::lose(std::error_code error) noexcept {
-  lost_ = broken_ = true;
+  lost_ = true;
   set_error(error);
 }
 
@@ -269,7 +338,7 @@ void WsConnection::abort(std::error_code error) noexcept {
     try {
       activate();
     } catch (const std::bad_alloc&) {
-      lost_ = broken_ = true;
+      lost_ = true;
       if (reader_ != nullptr) {
         std::exchange(reader_, nullptr)->grant();
       } else {
@@ -292,7 +361,7 @@ void WsConnection::begin_close(WebSocketCloseCode code, std::string_view reason)
 }
 
 void WsConnection::limit_close() noexcept {
-  if (activity_ == nullptr || ended_) return;
+  if (activity_ == nullptr || is_finished()) return;
   const Instant until = after(loop().now(), limits_.close_timeout);
   activity_->close_until = std::min(activity_->close_until, until);
   arm(loop().now());
@@ -308,18 +377,18 @@ void WsConnection::drain(WebSocketCloseCode code) noexcept {
 bool WsConnection::quiet() const noexcept {
   if (activity_ == nullptr) return static_cast<bool>(error());
   const WsActivity& a = *activity_;
-  return error() && !a.receiving && !a.writing && !a.queued &&
-         (broken_ || (a.output.empty() && !has_messages()));
+  return error() && !a.receiving() && !a.writing && !a.queued &&
+         (lost_ || (a.output.empty() && !has_messages()));
 }
 
 void WsConnection::drop_messages() noexcept {
-  told_ = drops_ = true;
+  set_dropping();
   queue();
 }
 
 bool WsConnection::start_finish(WebSocketCloseCode code, loop::Runnable& finished,
                                 CancelSource* cancel) noexcept {
-  told_ = drops_ = true;
+  set_dropping();
   guard([this, code] { begin_close(code, {}); });
   if (error()) limit_close();
   if (quiet()) {
@@ -334,7 +403,7 @@ bool WsConnection::start_finish(WebSocketCloseCode code, loop::Runnable& finishe
 }
 
 void WsConnection::end() noexcept {
-  ended_ = true;
+  change(HandlerState::finished);
   loop::Timer::cancel();
   stream_->observe_hangup(nullptr);
 }

@@ -51,28 +51,48 @@ struct WsActivity final : loop::Runnable, CancelNode, loop::HangupObserver {
   };
   WsConnection& connection() noexcept { return receive.connection; }
 
+  // The receive from the stream.
+  //
+  //   idle --start_receive()--> pending --its end--> idle
+  //   pending --rest()--> ending --its end--> idle, and the activity ends
+  //   ending --activate()--> pending; its end then starts another receive
+  enum class ReceiveState : std::uint8_t {
+    idle,
+    pending,
+    ending,  // pending, and cancelled so that the activity can end
+  };
+
+  // The memory that the bytes of the last result lie in.
+  //
+  //   none --a part of a message is read--> in_input --start_receive()--> lent
+  //   none --a message is collected or decompressed--> in_message
+  //   in_input --start_receive(), and the input owns no memory--> none
+  //   in_input, lent, in_message --the next read--> none
+  enum class ResultPlace : std::uint8_t { none, in_input, lent, in_message };
+
+  void change(ReceiveState next) noexcept;
+  void change(ResultPlace next) noexcept;
+  bool receiving() const noexcept { return receive_state != ReceiveState::idle; }
+  bool has_held() const noexcept { return held.kind == WsEvent::Kind::message; }
+
   // The small members lie in the padding of the last base and together.
   bool queued = false;  // it is in the ready queue, or will be in the next turn
   bool used = true;     // something has happened since the last check
   bool hung_up = false;
-  bool going_idle = false;  // the receive was cancelled so that the activity can end
   bool within_frame = false;
   bool writing = false;
-  bool ping_due = false;
+  ReceiveState receive_state = ReceiveState::idle;
+  ResultPlace result_place = ResultPlace::none;
   WsSession session;
   // Input.
   Receive receive;
   Buffer input;             // bytes that the session has not taken
-  Buffer lent;              // the memory of the last message, if the input has been replaced
+  Buffer lent;              // the memory of the last result, if the input has been replaced
   Buffer message;           // the message that is collected, or that was returned last
-  WsEvent held{};           // a part of a message that no read has taken, if has_held
+  WsEvent held{};           // a part of a message that no read has taken, if has_held()
   WebSocketMessage result;  // of a read, if has_result
-  bool has_held = false;
   bool has_result = false;
-  bool result_in_input = false;
-  bool result_in_message = false;
-  bool collects_text = false;  // `message` is a text
-  bool receiving = false;
+  bool collects_text = false;       // `message` is a text
   weir::detail::TurnUses receives;  // that have finished immediately
   std::optional<WebSocketCloseCode> close_order;
   // Output.
@@ -135,7 +155,7 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
 
   /// Returns true if a read has its result.
   bool try_read(const WebSocketRead& read) {
-    return drops_ ? static_cast<bool>(error()) : take(read.whole());
+    return drops() ? static_cast<bool>(error()) : take(read.whole());
   }
   bool begin_read(WebSocketRead& read);
   void withdraw(WebSocketRead& read) noexcept;
@@ -178,11 +198,40 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   /// Cancel: aborts the connection.
   FinishAwaiter finish(WebSocketCloseCode code) noexcept;
   /// Returns true if the peer should be able to read the last bytes, after finish().
-  bool lingers() const noexcept { return !broken_; }
+  bool lingers() const noexcept { return !lost_; }
 
  private:
   friend WsActivity;
 
+  // The end as the handler sees it. The closing handshake is the state of the session.
+  //
+  //   open --a read returns the error--> told
+  //   open, told --drop_messages() or start_finish()--> dropping
+  //   dropping --finish() has finished--> finished
+  enum class HandlerState : std::uint8_t {
+    open,
+    told,      // a read of the handler has returned the error, or will
+    dropping,  // the handler reads no more, and messages that arrive are dropped
+    finished,
+  };
+
+  // The ping that checks a silent peer (RFC 6455 §5.5.2).
+  //
+  //   none --the peer is silent--> due --it is written--> sent --bytes of the peer--> none
+  //   due --a Close was sent or is due--> none
+  enum class PingState : std::uint8_t {
+    none,
+    due,   // it waits for room between two frames
+    sent,  // nothing was heard of the peer since
+  };
+
+  void change(HandlerState next) noexcept;
+  void change(PingState next) noexcept;
+  bool drops() const noexcept { return handler_state_ >= HandlerState::dropping; }
+  bool is_finished() const noexcept { return handler_state_ == HandlerState::finished; }
+  void set_told() noexcept;
+  void set_dropping() noexcept;
+  void on_heard() noexcept;
   WsActivity& activate();
   void rest() noexcept;
   void end_activity() noexcept;
@@ -220,7 +269,13 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
   bool handle(const WsEvent& event);
   void release_result() noexcept;
   void collect(const WsEvent& event);
-  bool take_compressed(WsEvent part, bool whole);
+  enum class Decompressed : std::uint8_t {
+    result,      // the read has its result
+    next_event,  // the part has been used up
+    next_turn,   // the rest of the part is held for the next turn
+    ended,       // the reading has ended with an error
+  };
+  Decompressed take_compressed(WsEvent part, bool whole);
   void give(const WsEvent& event, Bytes bytes, bool ends) noexcept;
   void set_error(std::error_code error) noexcept;
   void lose(std::error_code error) noexcept;
@@ -250,14 +305,11 @@ class WsConnection final : public WebSocket, StreamLayer, loop::Timer, loop::Han
 
   // The small members lie in the padding of the base.
   WsRole role_;
-  bool broken_ = false;      // nothing can be sent any more
-  bool lost_ = false;        // the connection has ended without the closing handshake
-  bool told_ = false;        // a read of the handler has returned the error, or will
-  bool pinged_ = false;      // a ping was sent since the peer was heard
+  HandlerState handler_state_ = HandlerState::open;
+  PingState ping_ = PingState::none;
+  bool lost_ = false;  // the connection has ended without the closing handshake; nothing is sent
   bool input_seen_ = false;  // by the observer of an idle connection
   bool draining_ = false;
-  bool drops_ = false;  // messages are dropped
-  bool ended_ = false;  // finish() has finished
   WebSocketCloseCode close_code_ = WebSocketCloseCode::abnormal;
   AnyStream stream_;
   const WebSocketLimits& limits_;

@@ -12,30 +12,30 @@ constexpr std::size_t piece_max = 16 * 1024;
 
 }  // namespace
 
-/// Decompresses a part of a message behind the parts before it. Returns true if there is a result.
-/// The rest of a large part is held for the next turn.
-bool WsConnection::take_compressed(WsEvent part, bool whole) {
+/// Decompresses a part of a message behind the parts before it. The rest of a large part is held.
+WsConnection::Decompressed WsConnection::take_compressed(WsEvent part, bool whole) {
   WsActivity& a = *activity_;
   a.collects_text = part.is_text;
   const std::size_t room = whole ? compression::TurnWork::output_max : piece_max;
   WsDeflate::Step step;
   guard([&] { step = deflate_->decompress(part, limits_.message_bytes_max, room, a.message); });
-  if (error()) return false;
+  if (error()) return Decompressed::ended;
   if (step.failure) {
     a.session.reject(*step.failure);
     WsEvent failed;
     failed.kind = WsEvent::Kind::failed;
     failed.code = *step.failure;
     handle(failed);
-    return false;
+    return Decompressed::ended;
   }
   const bool ends = step.complete && part.ends;
-  a.has_held = !step.complete;
-  if (a.has_held) a.held = part;
-  if (!ends && (whole || a.message.empty())) return false;
-  a.result_in_message = true;
+  if (!step.complete) a.held = part;
+  if (!ends && (whole || a.message.empty())) {
+    return step.complete ? Decompressed::next_event : Decompressed::next_turn;
+  }
+  a.change(WsActivity::ResultPlace::in_message);
   give(part, a.message.bytes(), ends);
-  return true;
+  return Decompressed::result;
 }
 
 /// Compresses slices of a message to the output, each to a frame of its own. Returns true if the

@@ -22,15 +22,17 @@ std::error_code error_of(WebSocketCloseCode code) noexcept {
 /// Returns: true if the receive has finished.
 bool WsConnection::start_receive() {
   WsActivity& a = *activity_;
-  assert(!a.receiving && a.input.empty());
-  if (std::exchange(a.result_in_input, false)) {
+  assert(!a.receiving() && a.input.empty());
+  if (a.result_place == WsActivity::ResultPlace::in_input) {
     a.lent = std::move(a.input);
+    using enum WsActivity::ResultPlace;
+    a.change(a.lent.owns_memory() ? lent : none);
   } else {
     a.input = {};
   }
-  a.receiving = true;
+  a.change(WsActivity::ReceiveState::pending);
   if (!StreamLayer::start_receive(*stream_, a.receive)) return false;
-  a.receiving = false;
+  a.change(WsActivity::ReceiveState::idle);
   if (a.receive.error()) {
     lose(a.receive.error() == Errc::end_of_stream ? make_error_code(Errc::closed)
                                                   : a.receive.error());
@@ -38,8 +40,7 @@ bool WsConnection::start_receive() {
   }
   a.input = std::move(a.receive.buffer);
   a.used = true;
-  heard_ = loop().now();
-  pinged_ = false;
+  on_heard();
   return true;
 }
 
@@ -51,15 +52,14 @@ bool WsConnection::may_receive() noexcept {
 /// Continues after a receive that had to wait.
 void WsConnection::on_received() {
   WsActivity& a = *activity_;
-  a.receiving = false;
+  const bool was_ending = a.receive_state == WsActivity::ReceiveState::ending;
+  a.change(WsActivity::ReceiveState::idle);
   const bool cancelled = a.receive.error() == Errc::cancelled;
-  if (cancelled && std::exchange(a.going_idle, false) && can_rest()) return end_activity();
+  if (cancelled && was_ending && can_rest()) return end_activity();
   if (!a.receive.error() && !error()) {
     a.input = std::move(a.receive.buffer);
     a.used = true;
-    a.going_idle = false;
-    heard_ = loop().now();
-    pinged_ = false;
+    on_heard();
   } else if (!cancelled && !error()) {
     lose(a.receive.error() == Errc::end_of_stream ? make_error_code(Errc::closed)
                                                   : a.receive.error());
@@ -71,12 +71,12 @@ void WsConnection::on_received() {
 /// its input reports that without more bytes.
 bool WsConnection::has_event() const noexcept {
   const WsActivity& a = *activity_;
-  return a.has_held || !a.input.empty() || (a.session.failed() && !error());
+  return a.has_held() || !a.input.empty() || (a.session.failed() && !error());
 }
 
 WsEvent WsConnection::next_event() {
   WsActivity& a = *activity_;
-  if (std::exchange(a.has_held, false)) return a.held;
+  if (a.has_held()) return std::exchange(a.held, WsEvent{});
   const WsEvent event = a.session.next({a.input.data(), a.input.size()});
   a.input.consume(event.consumed);
   return event;
@@ -113,9 +113,10 @@ bool WsConnection::handle(const WsEvent& event) {
 
 void WsConnection::release_result() noexcept {
   WsActivity& a = *activity_;
+  if (a.result_place == WsActivity::ResultPlace::none) return;
+  if (a.result_place == WsActivity::ResultPlace::in_message) a.message = {};
   a.lent = {};
-  a.result_in_input = false;
-  if (std::exchange(a.result_in_message, false)) a.message = {};
+  a.change(WsActivity::ResultPlace::none);
 }
 
 void WsConnection::give(const WsEvent& event, Bytes bytes, bool ends) noexcept {
@@ -141,7 +142,7 @@ bool WsConnection::take(bool whole) {
   release_result();
   if (!whole && !a.message.empty()) {
     // A read() that was cancelled has collected it.
-    a.result_in_message = true;
+    a.change(WsActivity::ResultPlace::in_message);
     a.result = {.is_text = a.collects_text, .ends = false, .bytes = a.message.bytes()};
     a.has_result = true;
     return true;
@@ -153,20 +154,25 @@ bool WsConnection::take(bool whole) {
       continue;
     }
     if (event.compressed) {
-      if (take_compressed(event, whole)) return true;
-      if (error()) break;
-      if (a.has_held) return false;
-      continue;
+      switch (take_compressed(event, whole)) {
+        case Decompressed::result:
+        case Decompressed::ended:
+          return true;
+        case Decompressed::next_turn:
+          return false;
+        case Decompressed::next_event:
+          continue;
+      }
     }
     if (!whole || (event.begins && event.ends)) {
-      a.result_in_input = true;
+      a.change(WsActivity::ResultPlace::in_input);
       give(event, event.bytes, event.ends);
       return true;
     }
     guard([&] { collect(event); });
     if (error()) break;
     if (event.ends) {
-      a.result_in_message = true;
+      a.change(WsActivity::ResultPlace::in_message);
       give(event, a.message.bytes(), true);
       return true;
     }
@@ -178,16 +184,15 @@ bool WsConnection::take(bool whole) {
 void WsConnection::look_ahead() {
   WsActivity& a = *activity_;
   for (;;) {
-    while (!error() && !a.has_held && has_event()) {
+    while (!error() && !a.has_held() && has_event()) {
       const WsEvent event = next_event();
       if (event.kind == WsEvent::Kind::message) {
         a.held = event;
-        a.has_held = true;
       } else if (!handle(event)) {
         break;
       }
     }
-    if (error() || a.has_held || a.receiving) return;
+    if (error() || a.has_held() || a.receiving()) return;
     if (!may_receive()) return queue_next_turn();
     if (!start_receive()) return;
   }
@@ -197,12 +202,12 @@ void WsConnection::look_ahead() {
 /// A reader gets the end.
 void WsConnection::drop_input() {
   WsActivity& a = *activity_;
-  a.has_held = false;
+  a.held = {};
   while (!error() && has_event()) {
     const WsEvent event = next_event();
     if (event.kind != WsEvent::Kind::message && !handle(event)) break;
   }
-  if (!error() && !a.receiving && start_receive()) queue_next_turn();
+  if (!error() && !a.receiving() && start_receive()) queue_next_turn();
   if (error() && reader_ != nullptr) std::exchange(reader_, nullptr)->grant();
 }
 
@@ -210,26 +215,26 @@ void WsConnection::drop_input() {
 void WsConnection::read_on() {
   for (;;) {
     if (take(reader_->whole())) {
-      if (error() && !activity_->has_result) told_ = true;
+      if (error() && !activity_->has_result) set_told();
       std::exchange(reader_, nullptr)->grant();
       return;
     }
-    if (activity_ == nullptr || activity_->receiving) return;
-    if (activity_->has_held || !may_receive()) return queue_next_turn();
+    if (activity_ == nullptr || activity_->receiving()) return;
+    if (activity_->has_held() || !may_receive()) return queue_next_turn();
     if (!start_receive()) return;
   }
 }
 
 bool WsConnection::begin_read(WebSocketRead& read) {
   assert(reader_ == nullptr && "two tasks read from one WebSocket");
-  if (activity_ != nullptr && !drops_) {
+  if (activity_ != nullptr && !drops()) {
     for (;;) {
       pump_output();
-      if (activity_->has_held || (!activity_->receiving && !error() && !may_receive())) {
+      if (activity_->has_held() || (!activity_->receiving() && !error() && !may_receive())) {
         queue_next_turn();  // other connections come first
         break;
       }
-      if (activity_->receiving || (!error() && !start_receive())) break;
+      if (activity_->receiving() || (!error() && !start_receive())) break;
       if (take(read.whole())) return false;
     }
   }
@@ -246,7 +251,7 @@ Result<WebSocketMessage> WsConnection::taken() {
   if (activity_ != nullptr && std::exchange(activity_->has_result, false)) {
     return activity_->result;
   }
-  told_ = true;
+  set_told();
   return fail(error());
 }
 

@@ -142,8 +142,9 @@ void WsConnection::write_controls() {
   while (a.session.has_control()) {
     write([&](char* out) { return a.session.write_control(next_mask(), out); });
   }
-  if (std::exchange(a.ping_due, false) && a.session.may_send()) {
-    pinged_ = true;
+  if (ping_ == PingState::due && !a.session.may_send()) change(PingState::none);
+  if (ping_ == PingState::due) {
+    change(PingState::sent);
     heard_ = loop().now() - limits_.ping_interval;  // the time for the answer begins
     write([&](char* out) { return a.session.write_ping({}, next_mask(), out); });
   }
@@ -167,7 +168,7 @@ void WsConnection::refuse_senders() noexcept {
 void WsConnection::fill_output() {
   WsActivity& a = *activity_;
   // Messages come before the own Close, and none follows that of the peer.
-  const bool refused = broken_ || (!a.within_frame && !a.session.may_send());
+  const bool refused = lost_ || (!a.within_frame && !a.session.may_send());
   if (refused) {
     refuse_senders();
     while (TopicMember::Place* const topic = a.topics.front()) topic->member.clear();
@@ -180,14 +181,14 @@ void WsConnection::fill_output() {
     }
     send->grant();
   }
-  if (!a.within_frame && !broken_) write_controls();
+  if (!a.within_frame && !lost_) write_controls();
 }
 
 void WsConnection::pump_output() {
   WsActivity& a = *activity_;
   for (unsigned steps = 0; !a.writing; ++steps) {
     fill_output();
-    if (broken_ || (a.output.empty() && !has_messages())) {
+    if (lost_ || (a.output.empty() && !has_messages())) {
       a.output = {};
       a.sent_buffer = {};
       return;
