@@ -273,6 +273,26 @@ TEST_P(ReadinessTest, AcceptingPausesWithoutDescriptorsAndResumes) {
   backend().close(*socket);
 }
 
+// The drain of a listener cancels its accept.
+TEST_P(ReadinessTest, AnAcceptThatPausesCanBeCancelled) {
+  auto listener = os::open_listener(os::Address::loopback(0));
+  const auto address = *os::local_address(listener->get());
+  Socket* socket = fixture_.adopt(std::move(*listener), SocketRole::listener);
+  auto client = os::open_stream(os::AddressFamily::ipv4);
+  ASSERT_TRUE(os::start_connect(client->get(), address));
+  const DescriptorShortage shortage;
+  Recorded<AcceptOperation> accept;
+  ASSERT_FALSE(backend().accept(*socket, accept));
+  ASSERT_EQ(backend().counters().accept_pauses.value(), 1U);
+  backend().cancel(accept);
+  fixture_.finish(accept);
+  EXPECT_EQ(accept.error(), Errc::cancelled);
+  EXPECT_EQ(accept.runs, 1);
+  fixture_.turn(2s);  // the pause ends, and no accept is left to continue
+  EXPECT_EQ(backend().counters().accept_pauses.value(), 1U);
+  backend().close(*socket);
+}
+
 TEST_P(ReadinessTest, ThePauseGrowsWithEachFailureInARow) {
   StoppedClockPlatform platform;
   RunQueue ready;
