@@ -20,10 +20,7 @@ H2Session::H2Session(H2Role role, const H2Limits& limits, Instant now) noexcept
       flow_(role, limits),
       work_(limits.work, now) {}
 
-H2Session::~H2Session() {
-  assert(held_ == 0 && "a stream was not released");
-  release_table();
-}
+H2Session::~H2Session() = default;
 
 H2Event H2Session::next(Bytes input, Instant now) {
   H2Event event;
@@ -53,13 +50,14 @@ H2Event H2Session::next(Bytes input, Instant now) {
 bool H2Session::take_request(Bytes input, H2Event& event) {
   if (role_ == H2Role::client || !settings_.received() || failed_ || within_frame()) return false;
   const WholeHeaders frame = read_whole_headers(input);
-  if (frame.stream <= last_stream_ || frame.stream > ignored_above_ ||
+  if (frame.stream <= streams_.last() || streams_.is_ignored(frame.stream) ||
       !is_from_peer(frame.stream) || frame.size > limits_.block_bytes_max || work_.empty() ||
-      open_ >= limits_.streams_max || held_ >= streams_held_max(limits_)) {
+      !streams_.has_room(limits_)) {
     return false;
   }
-  reserve_table();
-  last_stream_ = block_stream_ = frame.stream;
+  streams_.reserve(limits_);
+  streams_.note_opened(frame.stream);
+  block_stream_ = frame.stream;
   block_flags_ = frame.flags;
   ++frame_number_;
   event.kind = Kind::open;
@@ -207,7 +205,7 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
   } else if (frame.content >= WorkUnits::data_bytes_min) {
     work_.earn_by_data(WorkUnits::received_data);
   }
-  H2Stream* const stream = find(frame.stream);
+  H2Stream* const stream = streams_.find(frame.stream);
   if (stream == nullptr) return on_stray_data(frame, event);
   if (stream->remote_ended()) {
     consume_on_connection(frame.value);
@@ -233,9 +231,9 @@ bool H2Session::begin_data(const FrameEvent& frame, H2Event& event) {
 
 /// Handles DATA on a stream that is not open.
 bool H2Session::on_stray_data(const FrameEvent& frame, H2Event& event) {
-  if (is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
+  if (streams_.is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
   consume_on_connection(frame.value);
-  const Closed how = how_closed(frame.stream);
+  const Closed how = streams_.how_closed(frame.stream);
   if (how == Closed::ended || how == Closed::reset_by_peer) {
     work_.spend(WorkUnits::reset);
   } else {
@@ -290,7 +288,7 @@ bool H2Session::finish_block(Bytes block, H2Event& event) {
   event.stream_id = block_stream_;
   event.bytes = block;
   event.end_stream = (block_flags_ & FrameFlag::end_stream) != 0;
-  H2Stream* const stream = find(block_stream_);
+  H2Stream* const stream = streams_.find(block_stream_);
   if (stream != nullptr) {
     if (stream->remote_ended()) return discard_with(*stream, H2Error::stream_closed, event);
     if (block_error_ != H2Error::no_error) return discard_with(*stream, block_error_, event);
@@ -298,7 +296,7 @@ bool H2Session::finish_block(Bytes block, H2Event& event) {
     const bool is_head = role_ == H2Role::client && !stream->final_head_;
     return is_head ? on_head(*stream, event) : on_trailers(*stream, event);
   }
-  return is_idle(block_stream_) ? on_new_stream(event) : on_closed_block(event);
+  return streams_.is_idle(block_stream_) ? on_new_stream(event) : on_closed_block(event);
 }
 
 bool H2Session::on_new_stream(H2Event& event) {
@@ -306,27 +304,27 @@ bool H2Session::on_new_stream(H2Event& event) {
   if (role_ == H2Role::client || !is_from_peer(event.stream_id)) {
     return fail_with(H2Error::protocol_error, event);
   }
-  last_stream_ = event.stream_id;
-  if (last_stream_ > ignored_above_) {
+  streams_.note_opened(event.stream_id);
+  if (streams_.is_ignored(event.stream_id)) {
     work_.spend_on_frames(WorkUnits::frame);
     event.kind = Kind::discarded;
     return true;
   }
-  const bool full = open_ >= limits_.streams_max || held_ >= streams_held_max(limits_);
+  const bool full = !streams_.has_room(limits_);
   if (full || block_error_ != H2Error::no_error) {
-    remember_closed(last_stream_, Closed::reset_here);  // later frames on it are no errors
+    streams_.remember(event.stream_id, Closed::reset_here);  // later frames on it are no errors
     const bool valid = block_error_ == H2Error::no_error;
     return refuse_block(valid ? H2Error::refused_stream : block_error_, event);
   }
-  reserve_table();
+  streams_.reserve(limits_);
   event.kind = Kind::open;
   return true;
 }
 
 bool H2Session::accept(H2Stream& stream, std::uint64_t length) {
-  begin_stream(stream, last_stream_);
+  begin_stream(stream);
   stream.open();
-  if (early_priority_stream_ == last_stream_) stream.priority_ = early_priority_;
+  if (early_priority_stream_ == streams_.last()) stream.priority_ = early_priority_;
   stream.body_left_ = length;
   const bool ends = (block_flags_ & FrameFlag::end_stream) != 0;
   if (!ends || end_remote(stream)) return true;
@@ -338,8 +336,8 @@ bool H2Session::accept(H2Stream& stream, std::uint64_t length) {
 
 void H2Session::reject(H2Error error) {
   work_.spend(WorkUnits::reset);
-  send_rst_stream(last_stream_, error);
-  remember_closed(last_stream_, Closed::reset_here);
+  send_rst_stream(streams_.last(), error);
+  streams_.remember(streams_.last(), Closed::reset_here);
 }
 
 bool H2Session::on_head(H2Stream& stream, H2Event& event) {
@@ -355,14 +353,12 @@ bool H2Session::on_trailers(H2Stream& stream, H2Event& event) {
 }
 
 bool H2Session::on_closed_block(H2Event& event) {
-  switch (how_closed(event.stream_id)) {
+  switch (streams_.how_closed(event.stream_id)) {
     case Closed::ended:
       return fail_with(H2Error::stream_closed, event);
     case Closed::unknown:
       // If no closed stream has been forgotten, this stream was never open.
-      if (closed_[closed_next_].how() == Closed::unknown) {
-        return fail_with(H2Error::protocol_error, event);
-      }
+      if (!streams_.has_forgotten()) return fail_with(H2Error::protocol_error, event);
       break;
     case Closed::reset_by_peer:
       break;
@@ -386,16 +382,14 @@ bool H2Session::on_setting(const FrameEvent& frame, H2Event& event) {
 
 /// Changes the windows of all open streams (RFC 9113 §6.9.2).
 bool H2Session::change_send_windows(std::int64_t change, H2Event& event) {
-  work_.spend_on_frames(static_cast<std::int32_t>(open_ / WorkUnits::streams_per_frame));
-  for (H2Stream* each : buckets()) {
-    for (; each != nullptr; each = each->next_in_bucket_) {
-      if (!each->windows_.change_send(change)) {
-        return fail_with(H2Error::flow_control_error, event);
-      }
-      table_->scheduler.enqueue(*each);
-    }
-  }
-  return false;
+  work_.spend_on_frames(
+      static_cast<std::int32_t>(streams_.open_count() / WorkUnits::streams_per_frame));
+  const bool valid = streams_.for_each([&](H2Stream& stream) {
+    if (!stream.windows_.change_send(change)) return false;
+    streams_.scheduler().enqueue(stream);
+    return true;
+  });
+  return !valid && fail_with(H2Error::flow_control_error, event);
 }
 
 bool H2Session::on_settings_end(H2Event& event) {
@@ -412,19 +406,18 @@ void H2Session::on_settings_ack() noexcept {
   if (!settings_.on_acknowledged()) return;
   const auto change =
       static_cast<std::int32_t>(std::int64_t{limits_.stream_window} - std::int64_t{window_default});
-  for (H2Stream* each : buckets()) {
-    for (; each != nullptr; each = each->next_in_bucket_) {
-      each->windows_.change_receive(change);
-    }
-  }
+  streams_.for_each([change](H2Stream& stream) {
+    stream.windows_.change_receive(change);
+    return true;
+  });
 }
 
 // Other frames.
 
 bool H2Session::on_reset(const FrameEvent& frame, H2Event& event) {
-  H2Stream* const stream = find(frame.stream);
+  H2Stream* const stream = streams_.find(frame.stream);
   if (stream == nullptr) {
-    if (is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
+    if (streams_.is_idle(frame.stream)) return fail_with(H2Error::protocol_error, event);
     work_.spend_on_frames(WorkUnits::frame);
     return false;
   }
@@ -441,14 +434,14 @@ bool H2Session::on_window_update(const FrameEvent& frame, H2Event& event) {
   if (frame.stream == 0) {
     return !flow_.add_send(frame.value) && fail_with(H2Error::flow_control_error, event);
   }
-  H2Stream* const stream = find(frame.stream);
+  H2Stream* const stream = streams_.find(frame.stream);
   if (stream == nullptr) {
-    return is_idle(frame.stream) && fail_with(H2Error::protocol_error, event);
+    return streams_.is_idle(frame.stream) && fail_with(H2Error::protocol_error, event);
   }
   if (!stream->windows_.change_send(frame.value)) {
     return reset_with(*stream, H2Error::flow_control_error, event);
   }
-  table_->scheduler.enqueue(*stream);
+  streams_.scheduler().enqueue(*stream);
   return false;
 }
 
@@ -471,9 +464,9 @@ bool H2Session::on_priority_update(const FrameEvent& frame, H2Event& event) {
   work_.spend_on_frames(WorkUnits::frame);
   if (role_ == H2Role::client) return fail_with(H2Error::protocol_error, event);
   const Priority priority = parse_priority(to_text(frame.bytes));
-  if (H2Stream* const stream = find(frame.stream); stream != nullptr) {
+  if (H2Stream* const stream = streams_.find(frame.stream); stream != nullptr) {
     set_priority(*stream, priority);
-  } else if (is_idle(frame.stream) && is_from_peer(frame.stream)) {
+  } else if (streams_.is_idle(frame.stream) && is_from_peer(frame.stream)) {
     early_priority_stream_ = frame.stream;
     early_priority_ = priority;
   }
@@ -482,11 +475,11 @@ bool H2Session::on_priority_update(const FrameEvent& frame, H2Event& event) {
 
 /// Handles a frame that is an error of its stream.
 bool H2Session::on_stream_error(const FrameEvent& frame, H2Event& event) {
-  if (H2Stream* const stream = find(frame.stream); stream != nullptr) {
+  if (H2Stream* const stream = streams_.find(frame.stream); stream != nullptr) {
     return reset_with(*stream, frame.error, event);
   }
   // RST_STREAM must not be sent on an idle stream.
-  if (is_idle(frame.stream)) return fail_with(frame.error, event);
+  if (streams_.is_idle(frame.stream)) return fail_with(frame.error, event);
   work_.spend(WorkUnits::reset);
   send_rst_stream(frame.stream, frame.error);
   return false;

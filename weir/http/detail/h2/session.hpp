@@ -2,18 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <string_view>
 #include <utility>
 
 #include "weir/base/buffer.hpp"
 #include "weir/base/detail/bytes.hpp"
-#include "weir/base/detail/list.hpp"
 #include "weir/base/time.hpp"
 #include "weir/http/detail/h2/event.hpp"
 #include "weir/http/detail/h2/flow_control.hpp"
@@ -21,9 +16,9 @@
 #include "weir/http/detail/h2/limits.hpp"
 #include "weir/http/detail/h2/priority.hpp"
 #include "weir/http/detail/h2/role.hpp"
-#include "weir/http/detail/h2/send_scheduler.hpp"
 #include "weir/http/detail/h2/settings.hpp"
 #include "weir/http/detail/h2/stream.hpp"
+#include "weir/http/detail/h2/stream_table.hpp"
 #include "weir/http/detail/h2/work_account.hpp"
 
 namespace weir::http {
@@ -184,7 +179,7 @@ class H2Session {
   /// Sends the final GOAWAY: later streams are ignored.
   void finish_drain();
   /// Returns true if no stream is open or will be accepted.
-  bool drained() const noexcept { return drain_finished() && held_ == 0; }
+  bool drained() const noexcept { return drain_finished() && streams_held() == 0; }
   /// Returns true after finish_drain().
   bool drain_finished() const noexcept { return goaway_sent_ == GoAway::final; }
   /// Ends the connection with GOAWAY.
@@ -197,9 +192,8 @@ class H2Session {
 
   /// Returns true if the peer and the limits allow a further stream.
   bool may_open() const noexcept {
-    return !failed_ && !goaway_received_ && last_stream_ < stream_id_max &&
-           held_ < streams_held_max(limits_) &&
-           open_ < std::min(peer().max_concurrent_streams, limits_.streams_max);
+    return !failed_ && !goaway_received_ && streams_.has_next_id() && streams_.has_room(limits_) &&
+           streams_.open_count() < peer().max_concurrent_streams;
   }
   /// Opens a stream for a request; send_headers() or release() follows before next().
   /// Returns: false if may_open() is false.
@@ -218,9 +212,9 @@ class H2Session {
   bool has_peer_settings() const noexcept { return settings_.received(); }
   /// Returns true if the peer has opened a stream.
   bool had_stream() const noexcept { return last_from_peer() != 0; }
-  std::uint32_t streams_held() const noexcept { return held_; }
+  std::uint32_t streams_held() const noexcept { return streams_.held_count(); }
   /// Returns the number of streams that are not closed.
-  std::uint32_t streams_open() const noexcept { return open_; }
+  std::uint32_t streams_open() const noexcept { return streams_.open_count(); }
   std::int32_t work_balance() const noexcept { return work_.balance(); }
   /// Frees memory that a connection without streams does not need.
   void drop_idle_memory() noexcept;
@@ -229,29 +223,7 @@ class H2Session {
   friend std::uint64_t session_bytes_max(const H2Limits& limits,
                                          std::uint64_t stream_bytes) noexcept;
   enum class GoAway : std::uint8_t { none, announced, final };
-  enum class Closed : std::uint8_t { unknown, ended, reset_by_peer, reset_here };
-  // A stream that was closed not long ago, so that late frames on it are no errors. All streams
-  // have odd identifiers.
-  class ClosedStream {
-   public:
-    ClosedStream() noexcept = default;
-    ClosedStream(std::uint32_t id, Closed how) noexcept
-        : bits_((id >> 1) << 2 | static_cast<std::uint32_t>(how)) {}
-    bool has_id(std::uint32_t id) const noexcept { return bits_ >> 2 == id >> 1; }
-    /// Returns Closed::unknown if there is no stream.
-    Closed how() const noexcept { return static_cast<Closed>(bits_ & 3U); }
-
-   private:
-    std::uint32_t bits_ = 0;  // the identifier without its lowest bit, and a Closed of 2 bits
-  };
-  // What only a connection with open streams needs, in a block of the core: the scheduler, and the
-  // streams by identifier in the buckets behind it.
-  struct StreamTable {
-    H2Stream** buckets() noexcept { return reinterpret_cast<H2Stream**>(this + 1); }
-    SendScheduler scheduler;
-    std::uint32_t bucket_count = 0;
-  };
-  static constexpr std::size_t closed_count = 12;
+  using Closed = StreamTable::Closed;
   static constexpr std::string_view drain_ping = "drained?";
   static constexpr std::string_view liveness_ping = "present?";
 
@@ -283,35 +255,14 @@ class H2Session {
   bool reset_with(H2Stream& stream, H2Error error, H2Event& event);
   bool discard_with(H2Stream& stream, H2Error error, H2Event& event);
   bool refuse_block(H2Error error, H2Event& event);
-  /// Returns true if the stream was never opened. Only clients open streams; theirs have odd
-  /// numbers.
-  bool is_idle(std::uint32_t id) const noexcept { return (id & 1U) == 0 || id > last_stream_; }
   /// Returns the highest stream that the peer has opened.
   std::uint32_t last_from_peer() const noexcept {
-    return role_ == H2Role::server ? last_stream_ : 0;
+    return role_ == H2Role::server ? streams_.last() : 0;
   }
   bool is_from_peer(std::uint32_t id) const noexcept {
     return (id & 1U) == (role_ == H2Role::server ? 1U : 0U);
   }
-  Closed how_closed(std::uint32_t id) const noexcept;
-  void remember_closed(std::uint32_t id, Closed how) noexcept;
-
-  H2Stream** bucket(std::uint32_t id) const noexcept {
-    return table_->buckets() + ((id >> 1) & (table_->bucket_count - 1));
-  }
-  std::span<H2Stream* const> buckets() const noexcept {
-    if (table_ == nullptr) return {};
-    return {table_->buckets(), table_->bucket_count};
-  }
-  H2Stream* find(std::uint32_t id) const noexcept;
-  static std::size_t table_bytes(const H2Limits& limits) noexcept;
-  /// Ensures that there is a table before the first stream.
-  void reserve_table() {
-    if (table_ == nullptr) allocate_table();
-  }
-  void allocate_table();
-  void release_table() noexcept;
-  void begin_stream(H2Stream& stream, std::uint32_t id) noexcept;
+  void begin_stream(H2Stream& stream) noexcept;
   void close(H2Stream& stream, Closed how) noexcept;
   void end_local(H2Stream& stream) noexcept;
   bool end_remote(H2Stream& stream) noexcept;
@@ -349,26 +300,20 @@ class H2Session {
   GoAway goaway_sent_ = GoAway::none;
   Priority early_priority_;  // PRIORITY_UPDATE for a stream that is not open yet
   H2Error error_ = {};
-  std::uint8_t closed_next_ = 0;
   std::uint8_t block_flags_ = 0;
   std::uint16_t block_frames_ = 0;  // frames of the open field block
   H2Error block_error_ = {};
   std::uint32_t block_stream_ = 0;
   std::uint32_t frame_number_ = 0;
-  std::uint32_t last_stream_ = 0;                // the highest stream that the client has opened
-  std::uint32_t ignored_above_ = stream_id_max;  // after the final GOAWAY
-  std::uint32_t held_ = 0;                       // accepted streams that were not released
-  std::uint32_t open_ = 0;                       // streams in the table
-  std::uint32_t control_bytes_ = 0;              // in the output
+  std::uint32_t control_bytes_ = 0;  // in the output
   FlowControl flow_;
   std::uint32_t early_priority_stream_ = 0;
   H2Settings settings_;
   WorkAccount work_;
   H2Stream* data_stream_ = nullptr;  // the stream of the DATA that arrives, or nullptr to drop it
-  StreamTable* table_ = nullptr;     // of the open streams; nullptr if it is not needed
   Buffer block_;
   Buffer output_;
-  std::array<ClosedStream, closed_count> closed_{};
+  StreamTable streams_;
 };
 
 /// Returns an upper bound of the bytes that a peer can make a session hold. `stream_bytes` is the

@@ -1,29 +1,13 @@
-// The frames that a session sends, its table of streams, and the bound of its memory. session.cpp
-// handles the frames of the peer.
+// The frames that a session sends, and the bound of its memory. session.cpp handles the frames of
+// the peer.
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cassert>
 #include <cstring>
-#include <memory>
-#include <new>
 
-#include "weir/base/detail/block_pool.hpp"
 #include "weir/base/detail/memory_sizes.hpp"
 #include "weir/http/detail/h2/session.hpp"
 
 namespace weir::http {
-namespace {
-
-constexpr std::uint32_t buckets_max = 256;
-
-/// Returns the number of buckets: about one for two streams, and at most `buckets_max`.
-std::uint32_t bucket_count_of(const H2Limits& limits) noexcept {
-  return std::bit_ceil(std::clamp(limits.streams_max / 2, 1U, buckets_max));
-}
-
-}  // namespace
-
 void H2Session::start() {
   if (role_ == H2Role::client) {
     output_.make_room(client_preface.size());
@@ -84,7 +68,7 @@ void H2Session::send_goaway(std::uint32_t last, H2Error error) {
 void H2Session::fail(H2Error error) {
   if (std::exchange(failed_, true)) return;
   error_ = error;
-  send_goaway(std::min(last_from_peer(), ignored_above_), error);
+  send_goaway(role_ == H2Role::server ? streams_.last_served() : 0, error);
 }
 
 void H2Session::begin_drain() {
@@ -97,8 +81,8 @@ void H2Session::begin_drain() {
 void H2Session::finish_drain() {
   if (failed_ || goaway_sent_ == GoAway::final) return;
   goaway_sent_ = GoAway::final;
-  ignored_above_ = last_from_peer();
-  send_goaway(ignored_above_, H2Error::no_error);
+  if (role_ == H2Role::server) streams_.ignore_later();
+  send_goaway(last_from_peer(), H2Error::no_error);
 }
 
 /// Writes the frame header in front of a field block of `size` bytes in the room of the output,
@@ -133,7 +117,7 @@ std::size_t H2Session::data_allowed(const H2Stream& stream, std::size_t count) c
 }
 
 std::size_t H2Session::allowed_in_place(const H2Stream& stream, std::size_t size) noexcept {
-  if (stream.closed() || table_->scheduler.takes_turns(stream)) return 0;
+  if (stream.closed() || streams_.scheduler().takes_turns(stream)) return 0;
   return data_allowed(stream, size);
 }
 
@@ -189,7 +173,7 @@ void H2Session::end_frame(H2Stream& stream, bool ends) noexcept {
   if (ends) {
     end_local(stream);
   } else {
-    table_->scheduler.end_turn(stream);
+    streams_.scheduler().end_turn(stream);
   }
 }
 
@@ -239,72 +223,38 @@ void H2Session::return_connection_window() {
 // Senders.
 
 void H2Session::want_send(H2Stream& stream) noexcept {
-  if (!stream.local_ended()) table_->scheduler.want(stream);
+  if (!stream.local_ended()) streams_.scheduler().want(stream);
 }
 
 H2Stream* H2Session::next_sender() noexcept {
   if (!flow_.may_send() || output_.size() >= limits_.output_max || failed_) return nullptr;
-  return table_ == nullptr ? nullptr : table_->scheduler.next();
+  return streams_.next_sender();
 }
 
 void H2Session::set_priority(H2Stream& stream, Priority priority) noexcept {
-  if (!stream.closed()) table_->scheduler.set_priority(stream, priority);
+  if (!stream.closed()) streams_.scheduler().set_priority(stream, priority);
 }
 
-// The table of open streams.
+// The life of a stream.
 
-std::size_t H2Session::table_bytes(const H2Limits& limits) noexcept {
-  return sizeof(StreamTable) + bucket_count_of(limits) * sizeof(H2Stream*);
-}
-
-void H2Session::allocate_table() {
-  const std::uint32_t count = bucket_count_of(limits_);
-  void* const block = BlockPool::allocate(table_bytes(limits_));
-  table_ = ::new (block) StreamTable;
-  std::uninitialized_fill_n(table_->buckets(), count, nullptr);
-  table_->bucket_count = count;
-}
-
-void H2Session::release_table() noexcept {
-  if (table_ != nullptr) BlockDeleter<StreamTable>()(std::exchange(table_, nullptr));
-}
-
-H2Stream* H2Session::find(std::uint32_t id) const noexcept {
-  if (open_ == 0) return nullptr;
-  H2Stream* stream = *bucket(id);
-  while (stream != nullptr && stream->id_ != id) stream = stream->next_in_bucket_;
-  return stream;
-}
-
-void H2Session::begin_stream(H2Stream& stream, std::uint32_t id) noexcept {
-  assert(table_ != nullptr);
+/// Makes `stream` the stream that was opened last.
+void H2Session::begin_stream(H2Stream& stream) noexcept {
   const std::uint32_t window = limits_.stream_window;
   const bool known = settings_.acknowledged();
-  stream.begin(id, StreamWindows({.send = peer().initial_window_size,
-                                  .receive = known ? window : window_default,
-                                  .receive_full = window}));
-  stream.next_in_bucket_ = std::exchange(*bucket(id), &stream);
-  ++held_;
-  ++open_;
+  streams_.insert(stream, StreamWindows({.send = peer().initial_window_size,
+                                         .receive = known ? window : window_default,
+                                         .receive_full = window}));
 }
 
-/// Removes the stream from the open ones.
 void H2Session::close(H2Stream& stream, Closed how) noexcept {
-  H2Stream** link = bucket(stream.id_);
-  while (*link != &stream) link = &(*link)->next_in_bucket_;
-  *link = stream.next_in_bucket_;
-  --open_;
-  stream.close(how != Closed::ended);
-  stop_sending(stream);
+  streams_.close(stream, how);
   if (data_stream_ == &stream) data_stream_ = nullptr;
   if (how == Closed::ended) work_.earn(WorkUnits::request);
-  remember_closed(stream.id_, how);
 }
 
 void H2Session::release(H2Stream& stream, H2Error error) {
   if (!stream.held_) return;
-  stream.held_ = false;
-  --held_;
+  streams_.release(stream);
   if (!stream.closed()) {
     try {
       reset(stream, error);
@@ -316,33 +266,19 @@ void H2Session::release(H2Stream& stream, H2Error error) {
   if (flow_.release(stream.windows_)) return_connection_window();
 }
 
-void H2Session::remember_closed(std::uint32_t id, Closed how) noexcept {
-  closed_[closed_next_] = {id, how};
-  if (++closed_next_ == closed_count) closed_next_ = 0;
-}
-
-H2Session::Closed H2Session::how_closed(std::uint32_t id) const noexcept {
-  if (is_from_peer(id) && id > ignored_above_) return Closed::reset_here;
-  if ((id & 1U) == 0) return Closed::unknown;
-  const auto* const found = std::find_if(
-      closed_.begin(), closed_.end(),
-      [id](const ClosedStream& each) { return each.has_id(id) && each.how() != Closed::unknown; });
-  return found == closed_.end() ? Closed::unknown : found->how();
-}
-
 bool H2Session::open(H2Stream& stream) {
   assert(role_ == H2Role::client);
   if (!may_open()) return false;
-  reserve_table();
-  last_stream_ = (last_stream_ + 1) | 1U;
-  begin_stream(stream, last_stream_);
+  streams_.reserve(limits_);
+  streams_.note_opened(streams_.next_id());
+  begin_stream(stream);
   return true;
 }
 
 void H2Session::drop_idle_memory() noexcept {
   if (block_frames_ == 0) block_ = {};
   if (output_.empty()) output_ = {};
-  if (open_ == 0) release_table();
+  streams_.drop_idle_memory();
 }
 
 std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_bytes) noexcept {
@@ -360,7 +296,7 @@ std::uint64_t session_bytes_max(const H2Limits& limits, std::uint64_t stream_byt
   const std::uint64_t window = std::max(limits.connection_window, window_default);
   // DATA arrives in pieces, and each stream may waste as much as it holds.
   constexpr std::uint64_t wasted = 2;
-  return sum({block(sizeof(H2Session)), block(H2Session::table_bytes(limits)),
+  return sum({block(sizeof(H2Session)), block(StreamTable::block_bytes(limits)),
               product(grown, buffer(limits.block_bytes_max)),
               product(grown + written, buffer(output)), product(wasted, window),
               product(streams_held_max(limits), block(stream_bytes))});

@@ -73,6 +73,7 @@ class H2Stream : private weir::detail::ListNode {
  private:
   friend class H2Session;
   friend class SendScheduler;
+  friend class StreamTable;
   friend weir::detail::List<H2Stream>;
   friend struct H2StreamTest;
 
