@@ -310,8 +310,9 @@ class Request {
   /// Sends an interim response before the response of the handler (RFC 9110 §15.2). An example is
   /// 103 (Early Hints) with its Link headers. A client that waits for 100 gets it only once. A
   /// client of HTTP/1.0 gets none.
-  /// Errors: Errc::bad_input for another status than 1xx, and for 101; Errc::closed if the response
-  /// has begun; Errc::unsupported without a server; those of the connection.
+  /// Errors: Errc::bad_input for another status than 1xx, for 101, and for headers that the server
+  /// sets; Errc::closed if the handler has returned; Errc::unsupported without a server; those of
+  /// the connection.
   /// Cancel: not affected; a part of a head would spoil the response behind it.
   Task<Result<>> send_interim(Status status, const Headers& headers = {}) const;
 

@@ -24,12 +24,16 @@ bool is_name(std::string_view lower, std::string_view name) noexcept {
 
 }  // namespace
 
+bool detail::belongs_to_server(std::string_view name) noexcept {
+  return std::ranges::any_of(owned_by_server,
+                             [name](std::string_view each) { return is_name(each, name); });
+}
+
 BodySource& detail::body_of(const Request& request) noexcept {
   return request.body_source();
 }
 
-Task<Result<>> detail::write_with_body(Request& request, BodySource& body,
-                                       Task<Result<>> writing) {
+Task<Result<>> detail::write_with_body(Request& request, BodySource& body, Task<Result<>> writing) {
   const ScopedBody scoped(request, body);
   co_return co_await std::move(writing);
 }
@@ -102,9 +106,8 @@ void Response::set_headers(const Headers& headers) {
 }
 
 bool Response::may_set_header(std::string_view name, std::string_view value) {
-  const bool owned = std::ranges::any_of(
-      owned_by_server, [name](std::string_view each) { return is_name(each, name); });
-  const bool valid = !owned && (!is_name("date", name) || parse_http_date(value));
+  const bool valid =
+      !detail::belongs_to_server(name) && (!is_name("date", name) || parse_http_date(value));
   if (!valid) record_invalid_header(name, fail(Errc::bad_input));
   return valid;
 }

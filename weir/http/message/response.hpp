@@ -154,6 +154,8 @@ struct StreamOptions {
 
 namespace detail {
 
+/// Returns true for a header that only the server sets, because it frames the message.
+bool belongs_to_server(std::string_view name) noexcept;
 /// Returns the source of the body of a request.
 BodySource& body_of(const Request& request) noexcept;
 /// Runs a task that reads this body of the request, which middleware may have replaced only while

@@ -11,6 +11,7 @@
 #include "weir/http/message/response.hpp"
 #include "weir/http/test/carrier_fixture.hpp"
 #include "weir/task/detail/run.hpp"
+#include "weir/task/scope.hpp"
 #include "weir/task/sleep.hpp"
 
 namespace weir::http::interim_responses_test {
@@ -27,14 +28,29 @@ class InterimResponsesTest : public CarrierTest {
       std::ignore = co_await sleep(1s);
       co_return text("done");
     });
+    routes_.post("/hinted", [](Request& request) -> Task<Response> {
+      EXPECT_TRUE(co_await request.send_interim(Status::early_hints));
+      const auto body = co_await request.body();
+      co_return text(body ? *body : body.error().message());
+    });
     routes_.get("/wrong", [this](Request& request) -> Task<Response> {
       for (const int code : {101, 200, 99}) {
         errors_.push_back(error_of(co_await request.send_interim(Status(code))));
       }
+      Headers framing;
+      std::ignore = framing.add("Content-Length", "1");
+      errors_.push_back(error_of(co_await request.send_interim(Status::early_hints, framing)));
       co_return text("done");
     });
     routes_.get("/late", [this](Request& request) {
       return duplex(request, text_type, hint_late, &errors_);
+    });
+    routes_.post("/silent", [](Request& request) -> Task<Response> {
+      EXPECT_TRUE(co_await request.send_interim(Status::early_hints));
+      const auto body = co_await request.body();
+      EXPECT_TRUE(body);
+      std::ignore = co_await sleep(1h);
+      co_return text("late");
     });
     routes_.post("/continue", [this](Request& request) -> Task<Response> {
       for (int count = 0; count < 2; ++count) {
@@ -49,6 +65,7 @@ class InterimResponsesTest : public CarrierTest {
   }
   static Task<Result<>> hint_late(Request& request, BodySink& sink,
                                   std::vector<std::error_code>* errors) {
+    errors->push_back(error_of(co_await request.send_interim(Status::early_hints)));
     WEIR_CO_TRY(co_await sink.write("body"));
     errors->push_back(error_of(co_await request.send_interim(Status::early_hints)));
     co_return {};
@@ -112,11 +129,57 @@ TEST_P(InterimResponsesTest, AreNotLostIfTheirFunctionIsSlow) {
 TEST_P(InterimResponsesTest, AreRefusedIfTheyAreNone) {
   serve();
   EXPECT_EQ(send(ClientRequest(Method::get, url("/wrong"))), "done");
-  EXPECT_EQ(errors_, std::vector<std::error_code>(3, make_error_code(Errc::bad_input)));
+  EXPECT_EQ(errors_, std::vector<std::error_code>(4, make_error_code(Errc::bad_input)));
   errors_.clear();
   EXPECT_EQ(send(ClientRequest(Method::get, url("/late"))), "body");
-  EXPECT_EQ(errors_, std::vector<std::error_code>{make_error_code(Errc::closed)});
+  EXPECT_EQ(errors_, std::vector<std::error_code>(2, make_error_code(Errc::closed)));
   EXPECT_TRUE(seen_.empty());
+}
+
+// The request ends while the function runs, and its time for the head begins then.
+TEST_P(InterimResponsesTest, TheirFunctionHidesNoEndOfTheRequest) {
+  serve();
+  ClientOptions options = client_options();
+  options.limits.head_timeout = 4s;
+  std::error_code error;
+  Duration took{};
+  const auto send = [&]() -> Task<> {
+    Client client(std::move(options));
+    const auto talk = [&](Scope& scope) -> Task<> {
+      ClientRequest request(Method::post, url("/silent"));
+      const auto write = [](BodySink& sink) -> Task<Result<>> {
+        WEIR_CO_TRY(co_await sleep(1s));
+        co_return co_await sink.write("body");
+      };
+      request.set_body("text/plain", http::Body(StreamFunction(write)));
+      request.on_interim(
+          [](const InterimResponse&) -> Task<> { std::ignore = co_await sleep(2s); });
+      const Instant start = loop_->now();
+      const auto response = co_await client.send(scope, std::move(request));
+      took = loop_->now() - start;
+      if (!response) error = response.error();
+      scope.cancel();
+    };
+    std::ignore = co_await with_scope(OnFailure::isolate, talk);
+  };
+  weir::run(*loop_, send());
+  EXPECT_EQ(error, ClientError::head_timed_out);
+  EXPECT_EQ(took, 6s);
+}
+
+// The body of the request ends meanwhile, which cancels the read beside it.
+TEST_P(InterimResponsesTest, NothingElseEndsTheirFunction) {
+  serve();
+  pause_ = 5s;
+  ClientRequest request(Method::post, url("/hinted"));
+  const auto write = [](BodySink& sink) -> Task<Result<>> {
+    WEIR_CO_TRY(co_await sleep(1s));
+    co_return co_await sink.write("body");
+  };
+  request.set_body("text/plain", http::Body(StreamFunction(write)));
+  EXPECT_EQ(send(std::move(request)), "body");
+  EXPECT_EQ(took_, 5s);
+  EXPECT_EQ(seen_.size(), 1U);
 }
 
 /// Interim responses as bytes.

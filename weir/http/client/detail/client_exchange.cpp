@@ -117,9 +117,16 @@ std::error_code ClientExchange::timeout_error(ClientError error) const {
   return late() ? ClientError::timed_out : error;
 }
 
-Task<> ClientExchange::report_interim(const ReceivedResponseHead& head) const {
+Task<Result<>> ClientExchange::report_interim(const ReceivedResponseHead& head,
+                                              Instant& until) const {
+  const Instant begun = loop_.platform().now();
   const InterimResponse interim(head);
-  co_await (*interim_)(interim);
+  auto limited_call = timeout(limited(Duration::max()), (*interim_)(interim));
+  auto calling = in_context(Context{&loop_, caller_}, std::move(limited_call));
+  const Result<> called = co_await std::move(calling);
+  if (!called && called.error() == Errc::timed_out) co_return fail(ClientError::timed_out);
+  if (until != never) until = after(until, loop_.platform().now() - begun);
+  co_return {};
 }
 
 Result<> ClientExchange::accept(Result<> received) noexcept {
@@ -284,6 +291,7 @@ Task<Result<>> ClientExchange::read_head_while_sending() {
   Result<> received;
   for (bool again = true; again;) {
     if (sending_->error) co_return fail(sending_->error);
+    woken_ = false;
     const bool was_sending = is_sending();
     const Duration timeout = was_sending ? Duration::max() : limits_->head_timeout;
     received = co_await read_head(timeout);

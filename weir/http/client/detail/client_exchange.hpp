@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "weir/base/result.hpp"
 #include "weir/base/time.hpp"
@@ -16,6 +17,7 @@
 #include "weir/http/message/body.hpp"
 #include "weir/http/syntax/client_error.hpp"
 #include "weir/task/cancel.hpp"
+#include "weir/task/context.hpp"
 #include "weir/task/scope.hpp"
 #include "weir/task/sync/event.hpp"
 #include "weir/task/task.hpp"
@@ -63,13 +65,20 @@ class ClientExchange : public ResponseSource {
   Loop& loop() const noexcept { return loop_; }
   const ClientLimits& limits() const noexcept { return *limits_; }
   Duration limited(Duration timeout) const;
-  /// Sets the function of the request for interim responses, or nullptr.
-  /// Lifetime: it lives until the head of the final response was read.
-  void set_interim_function(InterimFunction* function) noexcept { interim_ = function; }
+  /// Sets the function of the request for interim responses, or nullptr, and the context of the
+  /// caller, in which it runs.
+  /// Lifetime: both live until the head of the final response was read.
+  void set_interim_function(InterimFunction* function, const Context& caller) noexcept {
+    interim_ = function;
+    caller_ = caller.cancel;
+  }
   bool wants_interim() const noexcept { return interim_ != nullptr; }
-  /// Calls that function.
-  /// Cancel: passed on to the function.
-  Task<> report_interim(const ReceivedResponseHead& head) const;
+  /// Calls that function, and adds the time that it took to `until`, the end of a wait for a head.
+  /// Errors: ClientError::timed_out at the deadline.
+  /// Cancel: that of the caller is passed on to the function.
+  Task<Result<>> report_interim(const ReceivedResponseHead& head, Instant& until) const;
+  /// Returns true after wake_reader(), once. A reader asks before each wait.
+  bool take_wake() noexcept { return std::exchange(woken_, false); }
   /// Returns `error`, or ClientError::timed_out after the deadline.
   std::error_code timeout_error(ClientError error) const;
   /// Returns true if all of the request was sent.
@@ -117,13 +126,14 @@ class ClientExchange : public ResponseSource {
   };
   virtual Output output() const noexcept = 0;
 
-  /// Waits for the head of the final response.
-  /// Errors: ClientError (head_timed_out, timed_out, bad_response, connection_lost,
-  /// not_processed); Errc::cancelled, also after wake_reader().
-  /// Cancel: no data is lost.
+  /// Waits for the head of the final response, for at most `timeout` without the time of the
+  /// function for interim responses. Errors: ClientError (head_timed_out, timed_out, bad_response,
+  /// connection_lost, not_processed); Errc::cancelled, also after take_wake(). Cancel: no data is
+  /// lost.
   virtual Task<Result<>> read_head(Duration timeout) = 0;
-  /// Lets a read_head() or wait_for_body() that waits return Errc::cancelled.
-  virtual void wake_reader() noexcept = 0;
+  /// Ends the wait of a read_head() or wait_for_body(), which returns Errc::cancelled. Before such
+  /// a wait, it returns that if take_wake() says so.
+  virtual void interrupt_reader() noexcept = 0;
   /// What receive_early() has found.
   enum class Early : std::uint8_t {
     some,      ///< bytes, and more may follow
@@ -191,18 +201,24 @@ class ClientExchange : public ResponseSource {
   Task<Result<>> read_head_while_sending();
   Task<> send_in_scope();
   void end_sending(const Result<>& sent) noexcept;
+  void wake_reader() noexcept {
+    woken_ = true;
+    interrupt_reader();
+  }
   std::error_code stop_error() const noexcept;
 
   const ClientLimits* limits_;
   Loop& loop_;
   Instant deadline_;
   InterimFunction* interim_ = nullptr;
+  CancelSource* caller_ = nullptr;
   std::unique_ptr<Sending> sending_;
   std::error_code error_;      // for reads after abandon()
   std::size_t text_sent_ = 0;  // bytes of a text that were sent before send_body()
   State state_ = State::awaited;
   Progress progress_ = Progress::begun;
   bool released_ = false;
+  bool woken_ = false;  // see take_wake()
 };
 
 }  // namespace weir::http

@@ -17,6 +17,8 @@ bool Exchange::may_answer(std::error_code error) noexcept {
 
 Exchange::Next Exchange::begin(BodyLength length) {
   began_in_drain_ = server_.draining();
+  body_error_counted_ = false;
+  interim_.open();
   call_.begin();
   body_.begin(length, call_.head().expects_continue() && call_.head().version_minor() > 0);
   response_.begin();
@@ -151,21 +153,24 @@ Task<Exchange::Next> Exchange::run() {
   } catch (...) {
     thrown = std::current_exception();
   }
+  bool reads = false;
   // Its tasks may read the body of the request only beside the function of a duplex response.
   if (scope_ != nullptr && (thrown || !is_duplex())) co_await ScopeEnd(*this);
   if (thrown) std::rethrow_exception(thrown);
   try {
-    // A task of the scope may still wait to send an interim response.
-    if (scope_ != nullptr) std::ignore = co_await carrier_.flush();
-    if (reads_on()) {
+    reads = reads_on();
+    if (reads) {
       body_.set_read_timeout(*call_.response().body().duplex());
       std::ignore = co_await body_.invite();  // the function sees an error
     } else if (!carrier_.gone()) {
       co_await settle_body();
     }
+    interim_.close();
+    co_await interim_.all_sent();
     next = answer_late();
     if (next == Next::wait) {
       co_await response_.send();
+      if (reads) count_body_error();
       next = Next::finish;
       // The end of the response does not wait for the tasks.
       if (scope_ != nullptr && carrier_.needs_flush()) std::ignore = co_await carrier_.flush();
@@ -219,7 +224,9 @@ Task<Result<>> Exchange::send_interim(Status status, const Headers& headers) {
   if (code < 100 || code > 199 || status == Status::switching_protocols) {
     co_return fail(Errc::bad_input);
   }
-  if (response_.state() != ResponseBody::State::none) co_return fail(Errc::closed);
+  for (const HeaderField each : headers) {
+    if (detail::belongs_to_server(each.name)) co_return fail(Errc::bad_input);
+  }
   const RequestHead& head = call_.head();
   if (head.version_minor() == 0) co_return {};
   const bool is_continue = code == 100;
@@ -228,7 +235,7 @@ Task<Result<>> Exchange::send_interim(Status status, const Headers& headers) {
   interim.status = status;
   interim.framing = BodyFraming::none;
   interim.lines = headers.lines();
-  co_return co_await carrier_.send_interim(interim);
+  co_return co_await interim_.send(interim);
 }
 
 /// Returns true if the function that writes the response reads the body meanwhile.
@@ -273,10 +280,12 @@ Task<> Exchange::settle_body() {
 
 void Exchange::count_body_error() noexcept {
   if (body_.error().category() != parse_error_category()) return;
+  if (std::exchange(body_error_counted_, true)) return;
   server_.counters().count_parse_error(static_cast<ParseError>(body_.error().value()));
 }
 
 Task<Result<>> Exchange::drop_rest() {
+  body_.clear_read_timeout();
   const Result<> dropped = co_await body_.discard(server_.limits().unread_body_max);
   if (!dropped) count_body_error();
   co_return dropped;

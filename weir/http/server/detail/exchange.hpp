@@ -13,6 +13,7 @@
 #include "weir/http/message/detail/request_owner.hpp"
 #include "weir/http/server/detail/call.hpp"
 #include "weir/http/server/detail/carrier.hpp"
+#include "weir/http/server/detail/interim_sender.hpp"
 #include "weir/http/server/detail/request_body.hpp"
 #include "weir/http/server/detail/request_scope.hpp"
 #include "weir/http/server/detail/response_body.hpp"
@@ -49,7 +50,8 @@ class Exchange final : detail::RequestOwner {
       : server_(server),
         carrier_(carrier),
         context_(context),
-        body_(carrier, server.loop(), server.limits()),
+        interim_(carrier, server.loop()),
+        body_(carrier, interim_, server.loop(), server.limits()),
         call_(server, body_, context, *this),
         response_(call_, carrier) {}
 
@@ -118,11 +120,13 @@ class Exchange final : detail::RequestOwner {
   ServerState& server_;
   Carrier& carrier_;
   Context context_;
+  InterimSender interim_;
   RequestBody body_;
   Call call_;
   ResponseBody response_;
   BlockPtr<RequestScope> scope_;
   bool began_in_drain_ = false;
+  bool body_error_counted_ = false;
 };
 
 }  // namespace weir::http

@@ -98,7 +98,7 @@ Task<Result<>> RequestBody::invite() {
   ResponseHead head;
   head.status = Status(100);
   head.framing = BodyFraming::none;
-  const auto sent = co_await carrier_.send_interim(head);
+  const auto sent = co_await interim_.send(head);
   if (!sent && sent.error() != Errc::cancelled) fail(sent.error());
   co_return sent;
 }
@@ -107,7 +107,11 @@ Task<Result<>> RequestBody::invite() {
 /// the time counts in which the carrier lets the client send. A limit that is set during the wait
 /// begins with the end of the former one.
 Task<Result<>> RequestBody::fetch() {
-  if (awaits_continue()) WEIR_CO_TRY(co_await invite());
+  if (awaits_continue()) {
+    const auto invited = co_await invite();
+    if (error_) co_return {};  // the reader gets it as an error of the body
+    if (!invited) co_return invited;
+  }
   for (;;) {
     const bool allowed_before = carrier_.may_arrive();
     const Instant start = loop_.now();

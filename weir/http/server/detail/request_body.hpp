@@ -12,6 +12,7 @@
 #include "weir/http/message/body_length.hpp"
 #include "weir/http/message/request.hpp"
 #include "weir/http/server/detail/carrier.hpp"
+#include "weir/http/server/detail/interim_sender.hpp"
 #include "weir/http/server/detail/rate_tracker.hpp"
 #include "weir/http/server/limits.hpp"
 #include "weir/task/task.hpp"
@@ -44,8 +45,12 @@ class RequestBody final : public BodySource {
     closed,           ///< nobody may read the rest any more, which may still arrive
   };
 
-  RequestBody(Carrier& carrier, Loop& loop, const Limits& limits) noexcept
-      : carrier_(carrier), loop_(loop), limits_(limits), rate_tracker_(limits.body_rate) {}
+  RequestBody(Carrier& carrier, InterimSender& interim, Loop& loop, const Limits& limits) noexcept
+      : carrier_(carrier),
+        interim_(interim),
+        loop_(loop),
+        limits_(limits),
+        rate_tracker_(limits.body_rate) {}
 
   /// Begins the body behind a head. `awaits_continue`: the client waits for 100 (Continue).
   void begin(BodyLength length, bool awaits_continue) noexcept {
@@ -81,13 +86,18 @@ class RequestBody final : public BodySource {
 
   /// Limits each wait for bytes by a time instead of Limits::body_rate.
   void set_read_timeout(Duration timeout) noexcept { read_timeout_ = timeout; }
+  /// Ends that limit, so that Limits::body_rate holds again.
+  void clear_read_timeout() noexcept {
+    read_timeout_.reset();
+    rate_tracker_ = RateTracker(limits_.body_rate);
+  }
 
   /// Returns the whole body if it has arrived; an empty text if there is none. The bytes stay where
   /// they are until the end of the request.
   std::optional<std::string_view> try_collect();
   /// Sends 100 (Continue) if the client waits for it.
   /// Errors: those of the connection.
-  /// Cancel: not affected, like Carrier::send_interim().
+  /// Cancel: not affected, as Carrier::send_interim().
   Task<Result<>> invite();
   /// Closes the rest of the body: every later read fails with Errc::closed, or with the error that
   /// is known already.
@@ -127,6 +137,7 @@ class RequestBody final : public BodySource {
   Task<Result<std::string_view>> collect() override;
 
   Carrier& carrier_;
+  InterimSender& interim_;
   Loop& loop_;
   const Limits& limits_;
   RateTracker rate_tracker_;  // runs while the server waits for the body

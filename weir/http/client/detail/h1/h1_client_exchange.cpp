@@ -126,7 +126,9 @@ H1ClientExchange::Reading H1ClientExchange::receive(Duration timeout, ClientErro
 
 Task<Result<>> H1ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   parser_.begin(request.method());
-  set_interim_function(request.interim_function());
+  if (request.interim_function() != nullptr) {
+    set_interim_function(request.interim_function(), co_await this_context());
+  }
   const Body& body = request.body();
   if (body.is_stream() || body.text().size() > short_body) {
     chunked_ = !body.length();
@@ -203,7 +205,7 @@ void H1ClientExchange::keep_head() {
 }
 
 Task<Result<>> H1ClientExchange::read_head(Duration timeout) {
-  const Instant until = after(loop().now(), timeout);
+  Instant until = after(loop().now(), timeout);
   while (true) {
     const ResponseEvent event = parser_.next(input_);
     if (event.kind == Kind::error) co_return fail(ClientError::bad_response);
@@ -213,11 +215,15 @@ Task<Result<>> H1ClientExchange::read_head(Duration timeout) {
       co_return {};
     }
     if (event.kind == Kind::interim) {
-      if (wants_interim()) co_await report_interim(parser_.head());
+      if (wants_interim()) {
+        const Result<> reported = co_await report_interim(parser_.head(), until);
+        if (!reported) co_return reported;
+      }
       input_.remove_prefix(event.consumed);
       continue;
     }
     if (closed_) co_return fail(lost_error(closed_));
+    if (take_wake()) co_return fail(Errc::cancelled);
     // The first wait needs no clock; `until` limits the later ones.
     const Duration left = received_ && until != never ? until - loop().platform().now() : timeout;
     // Bytes that wait for more move to memory of their own once; `input_` is then its end.
@@ -310,6 +316,7 @@ Task<Result<>> H1ClientExchange::wait_for_body() {
   while (!reads_.allow(loop(), body_reads_per_turn)) {
     co_await weir::detail::NextTurn(loop());
   }
+  if (take_wake()) co_return fail(Errc::cancelled);
   const Result<> received = co_await receive(limits().body_timeout, ClientError::body_timed_out);
   if (received && !closed_) input_ = buffer_.text();
   co_return received;

@@ -86,7 +86,7 @@ class H1ClientExchange final : public ClientExchange {
   bool output_closed() const noexcept override { return written_ == Written::failed; }
   Output output() const noexcept override;
   Task<Result<>> read_head(Duration timeout) override;
-  void wake_reader() noexcept override { lease_.stream().cancel_read(); }
+  void interrupt_reader() noexcept override { lease_.stream().cancel_read(); }
   Task<Early> receive_early() override;
   Taken take(Bytes& piece) override;
   std::error_code response_error() const noexcept override { return response_error_; }

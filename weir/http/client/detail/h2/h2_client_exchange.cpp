@@ -98,7 +98,9 @@ Task<Result<>> H2ClientExchange::wait(ManualResetEvent& event, Alarm& alarm, Dur
 
 Task<Result<>> H2ClientExchange::run(ClientRequest& request, std::string_view head, Scope* scope) {
   method_ = request.method();
-  set_interim_function(request.interim_function());
+  if (request.interim_function() != nullptr) {
+    set_interim_function(request.interim_function(), co_await this_context());
+  }
   const Body& body = request.body();
   connection_->open(*this);
   send_head(request.url().scheme(), head, !body.is_stream() && body.text().empty());
@@ -375,27 +377,25 @@ void H2ClientExchange::on_detached(std::error_code error, std::uint64_t bytes_se
 // The response.
 
 Task<Result<>> H2ClientExchange::wait_for_input(Duration timeout, ClientError timed_out) {
-  woken_ = false;
+  if (take_wake()) co_return fail(Errc::cancelled);
   const Result<> waited = co_await wait(input_, input_alarm_, timeout, timed_out);
-  if (waited && woken_) co_return fail(Errc::cancelled);
+  if (waited && take_wake()) co_return fail(Errc::cancelled);
   co_return waited;
 }
 
-void H2ClientExchange::wake_reader() noexcept {
-  woken_ = true;
-  input_.set();
-}
-
 Task<Result<>> H2ClientExchange::read_head(Duration timeout) {
+  Instant until = after(loop().now(), timeout);
   while (!has_head() || !interims_.empty()) {
     if (!interims_.empty()) {
       const auto interim = std::move(interims_.front());
       interims_.erase(interims_.begin());
-      co_await report_interim(interim->head);
+      const Result<> reported = co_await report_interim(interim->head, until);
+      if (!reported) co_return reported;
       continue;
     }
     if (error_) co_return fail(error_);
-    const Result<> waited = co_await wait_for_input(timeout, ClientError::head_timed_out);
+    const Duration left = time_until(until, loop().platform().now());
+    const Result<> waited = co_await wait_for_input(left, ClientError::head_timed_out);
     if (!waited) co_return waited;
   }
   co_return {};

@@ -151,7 +151,7 @@ class H2ClientExchange final : public ClientExchange,
   bool output_closed() const noexcept override { return !may_send(); }
   Output output() const noexcept override { return {!pending_.empty(), sent_}; }
   Task<Result<>> read_head(Duration timeout) override;
-  void wake_reader() noexcept override;
+  void interrupt_reader() noexcept override { input_.set(); }
   Task<Early> receive_early() override;
   Taken take(Bytes& piece) override;
   void release_piece() noexcept override;
@@ -198,7 +198,6 @@ class H2ClientExchange final : public ClientExchange,
   bool pending_ends_ = false;
   bool reused_;
   bool lost_ = false;
-  bool woken_ = false;  // see wake_reader()
   // The response.
   Arrived arrived_ = Arrived::nothing;
   Fate fate_ = Fate::unknown;

@@ -300,6 +300,8 @@ void H2Carrier::on_data(Bytes bytes, bool end_stream) {
   received_ += bytes.size();
   const bool wanted = tunnel_ != TunnelState::none || exchange_.body().count(bytes.size());
   if (!wanted || local_ended()) {
+    // A task that still reads must not take a body with a gap for a whole one.
+    if (!bytes.empty() && tunnel_ == TunnelState::none) exchange_.body().fail(Errc::closed);
     connection_.session().consume(*this, bytes.size());
   } else if (!bytes.empty()) {
     add_arrived(bytes);
