@@ -41,29 +41,6 @@ void StreamTable::release_block() noexcept {
   if (block_ != nullptr) BlockDeleter<Block>()(std::exchange(block_, nullptr));
 }
 
-void StreamTable::insert(H2Stream& stream, const StreamWindows& windows) noexcept {
-  assert(block_ != nullptr && find(last_) == nullptr);
-  stream.begin(last_, windows);
-  stream.next_in_bucket_ = std::exchange(*bucket(last_), &stream);
-  ++held_;
-  ++open_;
-}
-
-void StreamTable::close(H2Stream& stream, Closed how) noexcept {
-  H2Stream** link = bucket(stream.id_);
-  while (*link != &stream) link = &(*link)->next_in_bucket_;
-  *link = stream.next_in_bucket_;
-  --open_;
-  stream.close(how != Closed::ended);
-  SendScheduler::stop(stream);
-  remember(stream.id_, how);
-}
-
-void StreamTable::remember(std::uint32_t id, Closed how) noexcept {
-  std::copy_backward(closed_.begin(), closed_.end() - 1, closed_.end());
-  closed_.front() = {id, how};
-}
-
 StreamTable::Closed StreamTable::how_closed(std::uint32_t id) const noexcept {
   if ((id & 1U) == 0) return Closed::unknown;
   if (is_ignored(id)) return Closed::reset_here;

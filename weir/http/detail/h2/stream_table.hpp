@@ -1,11 +1,13 @@
 // The streams of one HTTP/2 connection: the open ones, their number, and the last closed ones.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "weir/http/detail/h2/frame.hpp"
 #include "weir/http/detail/h2/limits.hpp"
@@ -78,7 +80,13 @@ class StreamTable {
     if (block_ == nullptr) allocate(limits);
   }
   /// Adds the stream `last()`, which the carrier holds from now on; reserve() was called.
-  void insert(H2Stream& stream, const StreamWindows& windows) noexcept;
+  void insert(H2Stream& stream, const StreamWindows& windows) noexcept {
+    assert(block_ != nullptr && find(last_) == nullptr);
+    stream.begin(last_, windows);
+    stream.next_in_bucket_ = std::exchange(*bucket(last_), &stream);
+    ++held_;
+    ++open_;
+  }
   /// Returns the stream, or nullptr if it is not open.
   H2Stream* find(std::uint32_t id) const noexcept {
     if (open_ == 0) return nullptr;
@@ -98,7 +106,15 @@ class StreamTable {
     return true;
   }
   /// Closes an open stream, removes it from the senders, and remembers its end.
-  void close(H2Stream& stream, Closed how) noexcept;
+  void close(H2Stream& stream, Closed how) noexcept {
+    H2Stream** link = bucket(stream.id_);
+    while (*link != &stream) link = &(*link)->next_in_bucket_;
+    *link = stream.next_in_bucket_;
+    --open_;
+    stream.close(how != Closed::ended);
+    SendScheduler::stop(stream);
+    remember(stream.id_, how);
+  }
   /// Ends the time in which the carrier holds a stream.
   void release(H2Stream& stream) noexcept {
     assert(stream.held_);
@@ -118,7 +134,10 @@ class StreamTable {
   // Closed streams.
 
   /// Remembers the end of a stream that was never in the table, or has left it.
-  void remember(std::uint32_t id, Closed how) noexcept;
+  void remember(std::uint32_t id, Closed how) noexcept {
+    std::copy_backward(closed_.begin(), closed_.end() - 1, closed_.end());
+    closed_.front() = {id, how};
+  }
   /// Returns the end of a stream. An ignored stream counts as reset here.
   Closed how_closed(std::uint32_t id) const noexcept;
   /// Returns true if the end of a stream may have been forgotten.
