@@ -7,6 +7,14 @@
 #include "tests/messages/message_case.hpp"
 
 namespace weir::tests::messages {
+namespace {
+
+bool is_memory_before_http1(const Carrier& carrier) {
+  return carrier.protocol == Protocol::memory && carrier.way == Way::proxied_http_1_1;
+}
+
+}  // namespace
+
 void add_upload_cases(std::vector<MessageCase>& cases) {
   const auto upload = [](std::string target, SentMessage message) {
     return SentRequest{.method = "POST",
@@ -37,6 +45,11 @@ void add_upload_cases(std::vector<MessageCase>& cases) {
   Exchange cut = early(413, "/limited", unknown);
   cut.handled = ExpectedRequest{.end = End::cut};
   cases.back().then.push_back(cut);
+  // The response to /refuse has no Connection: close, but the server closes behind it. A client in
+  // memory is fast enough for the next request to meet this close.
+  cases.back().exclusions = {{&is_memory_before_http1,
+                              "the proxy may use a connection again that its upstream closes after "
+                              "an early answer"}};
   const SentRequest held{.method = "POST",
                          .target = "/hold",
                          .message = {.body = {std::string(256 * 1024, 'z')}, .end = End::open}};

@@ -263,12 +263,7 @@ Task<> Exchange::settle_body() {
       is_short && !body_.was_read() && !body_.awaits_continue() && !began_in_drain_;
   if (body_.drop_received()) co_return;
   if (droppable && !body_.error()) {
-    if (answers_early()) {
-      // The rest of an unknown length may be too long, and the client should know before it sends
-      // another request that the connection closes.
-      if (!body_.length().bytes()) body_.close();
-      co_return;
-    }
+    if (answers_early()) co_return;
     const auto dropped = co_await body_.discard(max);
     if (dropped) co_return;
     if (!may_answer(dropped.error())) co_return response_.cut();
