@@ -49,7 +49,7 @@ class InterimResponsesTest : public CarrierTest {
       EXPECT_TRUE(co_await request.send_interim(Status::early_hints));
       const auto body = co_await request.body();
       EXPECT_TRUE(body);
-      std::ignore = co_await sleep(1h);
+      std::ignore = co_await sleep(10s);
       co_return text("late");
     });
     routes_.post("/continue", [this](Request& request) -> Task<Response> {
@@ -165,6 +165,7 @@ TEST_P(InterimResponsesTest, TheirFunctionHidesNoEndOfTheRequest) {
   weir::run(*loop_, send());
   EXPECT_EQ(error, ClientError::head_timed_out);
   EXPECT_EQ(took, 6s);
+  pass(10s);  // the handler of HTTP/1 does not see that its client has left
 }
 
 // The body of the request ends meanwhile, which cancels the read beside it.
