@@ -25,6 +25,7 @@ NOT_SWEPT = {
     "http::(serve_connection|reject_connection)": "connection_faults_test.cpp, each turn",
     "http::(BodySource|Call|Carrier|Exchange|RequestBody|ResponseBody)::":
         "connection_faults_test.cpp",
+    "http::InterimSender::": "it is what Request::send_interim() does, which has a case",
     "http::(Connection|ConnectionIo|H1Carrier|H1Connection)::": "connection_faults_test.cpp",
     "http::(H2Connection|H2Carrier)::": "h2_connection_faults_test.cpp, each turn",
     "http::ResponseSink::": "it is what BodySink::write() of a response does, which has a case",

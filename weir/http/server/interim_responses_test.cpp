@@ -228,5 +228,41 @@ TEST_F(InterimBytesTest, OldClientsGetNone) {
   EXPECT_EQ(statuses("HTTP/1.0", ""), "200");
 }
 
+/// A server whose client takes few bytes at a time.
+class SlowClientTest : public HttpFixture, public testing::Test {
+ protected:
+  SlowClientTest() : HttpFixture({.buffer_bytes = 4096}) {
+    routes_.post("/", [](Request& request) -> Task<Response> {
+      request.scope().spawn(send_large(request));
+      co_return duplex(request, text_type, write_ok);
+    });
+    serve();
+  }
+  void TearDown() override { shut_down(); }
+  static Task<> send_large(Request& request) {
+    Headers headers;
+    std::ignore = headers.add("Link", std::string(100'000, 'l'));
+    EXPECT_TRUE(co_await request.send_interim(Status::early_hints, headers));
+  }
+  static Task<Result<>> write_ok(Request&, BodySink& sink) { co_return co_await sink.write("ok"); }
+};
+
+TEST_F(SlowClientTest, TheFinalHeadWaitsForAnInterimResponse) {
+  MemoryPeer& peer = connect();
+  peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
+  std::string all;
+  for (int step = 0; step < 200; ++step) {
+    settle();
+    all += peer.take();
+  }
+  const std::size_t hint = all.find("HTTP/1.1 103 ");
+  const std::size_t head = all.find("HTTP/1.1 200 ");
+  EXPECT_EQ(hint, 0U);
+  ASSERT_NE(head, std::string::npos) << all.size();
+  EXPECT_GT(head, 100'000U);
+  EXPECT_EQ(all.substr(head - 4, 4), "\r\n\r\n");
+  EXPECT_TRUE(all.ends_with("2\r\nok\r\n0\r\n\r\n")) << all.substr(head);
+}
+
 }  // namespace
 }  // namespace weir::http::interim_responses_test
