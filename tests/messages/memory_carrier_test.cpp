@@ -25,7 +25,7 @@ HandlerRecord serve_echo(Fields fields, http::BodyLength length,
   HandlerRecord record;
   run_on(Machine::world, [&](Scope& scope, const TakeLines&) -> Task<> {
     const http::Router routes = message_routes(record);
-    http::ServerState server(scope.loop(), routes, {}, nullptr, http::PlainHttp2::off);
+    http::ServerState server(scope.loop(), routes, {});
     auto wire = std::make_shared<MemoryWire>();
     wire->request = {
         .method = "POST", .target = "/echo", .fields = std::move(fields), .length = length};
