@@ -403,7 +403,7 @@ bool WsConnection::start_finish(WebSocketCloseCode code, loop::Runnable& finishe
 }
 
 void WsConnection::end() noexcept {
-  change(HandlerState::finished);
+  if (!is_finished()) change(HandlerState::finished);  // a second finish() has nothing to do
   loop::Timer::cancel();
   stream_->observe_hangup(nullptr);
 }
