@@ -130,6 +130,7 @@ Task<Result<>> ClientExchange::report_interim(const ReceivedResponseHead& head,
 }
 
 Result<> ClientExchange::accept(Result<> received) noexcept {
+  woken_ = false;  // the end of the request was for those who waited for the head
   if (received) change(State::head);
   return received;
 }
