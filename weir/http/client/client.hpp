@@ -122,7 +122,8 @@ class Client : public RequestMethods<Client> {
   /// Closes all idle connections.
   ~Client();
 
-  /// Sends the request and waits for the head of its final response. 1xx responses are dropped.
+  /// Sends the request and waits for the head of its final response. 1xx responses are dropped, or
+  /// go to ClientRequest::on_interim().
   /// Errors: see above.
   /// Cancel: closes the connection, or the stream of HTTP/2; the server may have received the
   /// request.

@@ -88,21 +88,19 @@ struct ReverseProxyOptions {
 
 /// A handler that passes requests on to one of several upstream servers; reverse_proxy() makes it.
 ///
-/// *Bodies* are streamed: first that of the request to the upstream, then that of the response to
-/// the client, each at the speed of the slower side. The proxy holds one piece at a time. It holds
-/// a response of at most 16 KiB with a Content-Length as a whole, so that its upstream is free for
+/// *Bodies* are streamed, that of the request to the upstream and that of the response to the
+/// client, each at the speed of the slower side. The proxy holds one piece at a time. It holds a
+/// response of at most 16 KiB with a Content-Length as a whole, so that its upstream is free for
 /// others; see also ReverseProxyOptions::short_body_max. The carrier of a message says if it has a
 /// body, whatever the method is. A body that decompress_requests() decodes is passed on decoded,
 /// without the headers that describe the coding. "Cache-Control: no-transform" keeps the coding of
 /// a body in both directions (RFC 9110 §7.7): decompress_requests() and
 /// ClientOptions::decompression have no effect then.
 ///
-/// *Early answers.* The proxy passes a response on before the end of its request only if its status
-/// is 300 or more, or if it is complete. Such an answer ends the upload, and is no failure of the
-/// upstream. A client that waits for another response before it sends the rest of its request gets
-/// 408. An upstream may answer while it reads, as a converter does, as long as its answer fits into
-/// 64 KiB and the buffers of the sockets. If the upstream then takes nothing for 1 s, the upload
-/// ends; see Client. Calls of gRPC pass if only one side streams.
+/// *Early answers.* The proxy passes a response on when its head arrives, also before the end of
+/// the request. A status of 300 or more ends the upload, and so does the end of the response. That
+/// is no failure of the upstream. Otherwise both directions go on at the same time; see duplex().
+/// Each wait for bytes of the client then has the limit ClientLimits::body_timeout of `client`.
 ///
 /// *Headers* of one connection are not passed on (RFC 9110 §7.6.1). These are Connection and those
 /// that it names, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade, Proxy and those that begin
@@ -110,7 +108,7 @@ struct ReverseProxyOptions {
 /// proxy itself sets: X-Forwarded-For and its kin, Forwarded, Via, Max-Forwards. The length of a
 /// body is sent anew, so a message has one length only. The proxy answers "Expect: 100-continue"
 /// itself when the upstream takes the body. A response without a Date gets that of this server. 1xx
-/// responses of upstreams are not passed on, because a handler sends only one response. "TE:
+/// responses of upstreams are passed on to clients of HTTP/1.1 and HTTP/2 (RFC 9110 §15.2). "TE:
 /// trailers" of a client is sent anew to the upstream. Some programs behind CGI read a "-" for each
 /// character of a name that is no letter and no digit. So X_Forwarded_For and X.Real.IP are dropped
 /// like the names that they imitate.

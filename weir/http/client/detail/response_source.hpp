@@ -1,4 +1,4 @@
-// The parts of exchanges that do not depend on the version of HTTP.
+// What a response of a client reads from, and the errors of a connection that was lost.
 #pragma once
 
 #include <cstddef>
